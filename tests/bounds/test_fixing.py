@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from laconic.bounds.fixing import DecidedFeatures
-from laconic.core.eigenvalues import estimated_largest_eigenvalue_bound
+from laconic.relaxations.elementary import estimated_largest_eigenvalue_bound
 from laconic.relaxations.rows import Aside, RowLevels, priced_levels, priced_norms
 from matrices import KINDS, gaussian, size_of, supports, values
 

@@ -19,7 +19,7 @@ from laconic.bounds.reduction import (
     two_groups_bound,
 )
 from laconic.bounds.tree import TreeSearch
-from laconic.core.eigenvalues import semidefinite_shift_of
+from laconic.core.eigenvalues import proved_semidefinite_shift
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.proof import proved_upper
 from laconic.proof.gate import Estimate
@@ -120,7 +120,7 @@ def check(S, k, value, witness, kept):
         for i in out:
             others = np.sort(np.delete(M[i], i) ** 2)[::-1][: k - 1].sum()
             eigenvalue = np.linalg.eigvalsh([[b, np.sqrt(others)], [np.sqrt(others), M[i, i]]])[-1]
-            sums = b + M[i, i] + (semidefinite_shift_of(M) if k > 1 else 0.0)
+            sums = b + M[i, i] + (proved_semidefinite_shift(M) if k > 1 else 0.0)
             assert min(sums, eigenvalue if witness.rows and k > 1 else np.inf) < value
         places = places[witness.kept]
         witness = witness.inner

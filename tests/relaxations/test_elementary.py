@@ -16,10 +16,12 @@ from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovarian
 from laconic.covariance.deflation import Deflation
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
+from laconic.relaxations import elementary
 from laconic.relaxations.elementary import (
     SpectrahedronProjection,
     elementary_bound,
     elementary_bounds,
+    estimated_largest_eigenvalue_bound,
     largest_eigenvalue_bound,
     project,
     row_sum_bound,
@@ -157,3 +159,21 @@ def test_projection_of_a_matrix_by_hand():
     F, weights = SpectrahedronProjection()(np.array([[1.0, 0.6], [0.6, 1.0]]), 0.0)
     np.testing.assert_allclose(weights, [1.0], atol=1e-12)
     np.testing.assert_allclose(F @ F.T, np.full((2, 2), 0.5), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [6, 60, 1100])
+def test_the_estimated_bound_is_just_above_the_largest_eigenvalue(n):
+    S = np.cov(np.random.default_rng(1).standard_normal((n // 3, n)).T)
+    for M in (S, -S, 1e200 * S, 1e-200 * S, np.eye(n)):
+        largest = np.linalg.eigvalsh(M)[-1]
+        assert largest <= estimated_largest_eigenvalue_bound(M) <= largest + 1e-8 * np.abs(M).max()
+    assert estimated_largest_eigenvalue_bound(np.zeros((n, n))) == 0
+
+
+def test_lapack_takes_over_where_lanczos_gives_up(monkeypatch):
+    monkeypatch.setattr(elementary, "LANCZOS_ABOVE", 10)
+    monkeypatch.setattr(elementary, "LANCZOS_RESTARTS", 1)
+    # Eigenvalues this close need more than one restart.
+    M = np.diag(1 - 1e-9 * np.arange(200.0))
+    assert elementary._bound_by_lanczos(M) is None
+    assert 1 <= estimated_largest_eigenvalue_bound(M) <= 1 + 1e-12

@@ -23,7 +23,7 @@ from laconic.bounds.reduction import (
     two_groups_bound,
 )
 from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
-from laconic.core.eigenvalues import extreme_eigenpair, semidefinite_shift_of
+from laconic.core.eigenvalues import extreme_eigenpair, proved_semidefinite_shift
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof import Estimate, prove
 from laconic.proof.witness_dual import DualWitness
@@ -188,7 +188,7 @@ def _proposition_2_closes(problem: Problem, solution: Solution) -> bool:
     if kept is None or not np.isin(solution.support, kept).all():
         return False
     S = problem.covariance.submatrix(kept)
-    conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), np.searchsorted(kept, solution.support))
+    conditions = Conditions(MatrixProducts(S, proved_semidefinite_shift(S)), np.searchsorted(kept, solution.support))
     found = conditions.best(k) if conditions.promised(k) <= enough else None
     return found is not None and found[0] <= enough
 

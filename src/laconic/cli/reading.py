@@ -39,7 +39,7 @@ class Data:
 
     def features(self, given: Sequence[str] | None) -> list[str | int] | None:
         """Return the features that an option names, separated by commas; by number if the columns have no names."""
-        from laconic.data.tables import split_names
+        from laconic.data.columns import split_names
 
         if not given:
             return None

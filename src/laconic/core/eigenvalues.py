@@ -2,7 +2,6 @@
 
 Small problems are computed on one BLAS thread.
 
-Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.
 LAPACK gives an estimate of the largest eigenvalue, and tau is a little above it. Let R be a Cholesky factor of
 tau I - M, computed by any means, and D = tau I - M - R'R. Then lmax(M) <= tau + |D|, and |D| is at most the norm of
 the computed D plus
@@ -23,15 +22,13 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dsyevr
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from laconic.core.arrays import Floats, Mask
+from laconic.core.arrays import Floats
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, UNIT, gamma, grown, scaled_up, sum_up, up
 
 EPS = float(np.finfo(float).eps)
 # Above this size, Lanczos' method and a Cholesky factorisation take less time than LAPACK's largest eigenvalue.
 LANCZOS_ABOVE = 1000
-# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
-LANCZOS_RESTARTS = 60
 
 
 def eigh(M: Floats) -> tuple[Floats, Floats]:
@@ -74,84 +71,11 @@ def largest_eigenvalue(M: Floats) -> float:
     return float(eigvalsh(M)[-1]) if found is None else found[0]
 
 
-def estimated_largest_eigenvalue_bound(M: Floats) -> float:
-    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
-
-    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
-    `laconic.core.eigenvalues` has the rigorous number.
-    """
-    largest = float(np.abs(M).max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    # The squares in a norm would overflow or vanish without this scaling.
-    scaled = M / largest
-    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
-    if bound is not None:
-        return largest * (bound + EPS * abs(bound))
-    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
-
-
-def _bound_by_lanczos(M: Floats) -> float | None:
-    """Return a number a little above the result of Lanczos' method; None if it turns out not to be a bound."""
-    n = len(M)
-    with threads_for(n):
-        estimate = _lanczos(M, 1e-8, LANCZOS_RESTARTS)
-    if estimate is None:
-        return None
-    # Twice the rounding errors that `is_below` allows for.
-    bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
-    return bound if is_below(M, bound) else None
-
-
-def is_below(M: Floats, value: float) -> bool:
-    """Say if a Cholesky factorisation of value I - M shows that lmax(M) <= value; see `semidefinite_shift_of`."""
-    A = -M
-    A.flat[:: len(A) + 1] += value
-    A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())
-    try:
-        with threads_for(len(A)):
-            np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def semidefinite_shift_of(M: Floats) -> float:
-    """Return d >= 0, little more than needed, such that M + d I is semidefinite.
-
-    If the Cholesky factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the
-    trace of A (Rump). M is first tried with a shift that is enough for a matrix that is semidefinite up to rounding.
-    Only if that fails is the smallest eigenvalue computed.
-    """
-    n = len(M)
-    largest = float(np.abs(M).max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    A = M / largest
-    share = (n + 2) * EPS
-    shift = 4 * share * float(np.abs(A.diagonal()).sum())
-    A.flat[:: n + 1] += shift
-    try:
-        with threads_for(n):
-            np.linalg.cholesky(A)
-        return largest * (shift + share * float(A.diagonal().sum()))
-    except np.linalg.LinAlgError:
-        smallest = extreme_eigenpair(A, 0)[0] - shift
-        return largest * max(0.0, 16 * EPS * float(np.linalg.norm(A)) - smallest)
-
-
-def largest_off_diagonal(S: Floats) -> Floats:
-    """Return max_j |S_ij|, j != i, for each row i."""
-    size = np.abs(S)
-    np.fill_diagonal(size, 0.0)
-    return np.asarray(size.max(axis=1, initial=0.0))
-
-
 # Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
 # and there LAPACK is faster.
 RESTARTS = 20
-# The first estimate for a stack comes from the 16 matrices that four power steps rank highest.
-FIRST_OF_STACK, POWER_STEPS = 16, 4
+# The first estimate for a stack comes from so many matrices.
+FIRST_OF_STACK = 16
 
 
 class ProvedEigenvalue(NamedTuple):
@@ -246,11 +170,11 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
 
 
 def _accurate_lanczos(M: Floats) -> float:
-    found = _lanczos(M, 1e-13, RESTARTS)
+    found = lanczos(M, 1e-13, RESTARTS)
     return largest_eigenvalue(M) if found is None else found
 
 
-def _lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
+def lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
     """Return the largest eigenvalue by Lanczos' method, or None if it does not converge."""
     start = np.random.default_rng(0).standard_normal(len(M))
     try:
@@ -282,32 +206,11 @@ def _residual(M: Floats, top: float, factor: Floats) -> float:
     return sum_up([root * (1 + 8 * UNIT), product, 2 * rounding, TINY])
 
 
-def _reached(stack: Floats) -> Floats:
-    """Estimate the largest eigenvalue of each matrix of a stack by a few power steps."""
-    v = stack[np.arange(len(stack)), :, np.argmax(np.einsum("bii->bi", stack), axis=1)]
-    for _ in range(POWER_STEPS):
-        before, v = v, np.einsum("bij,bj->bi", stack, v)
-    lengths = np.einsum("bi,bi->b", before, before)
-    return np.asarray(np.einsum("bi,bi->b", v, before) / np.maximum(lengths, TINY))
-
-
-def _indefinite(stack: Floats) -> Mask:
-    """Say which matrices of a stack have a pivot that is not positive."""
-    work, found = stack.copy(), np.zeros(len(stack), dtype=bool)
-    for j in range(stack.shape[-1]):
-        pivots = work[:, j, j].copy()
-        found |= ~(pivots > 0)
-        pivots[found] = 1.0
-        work[:, j + 1 :] -= (work[:, j + 1 :, j] / pivots[:, None])[:, :, None] * work[:, j, None]
-    return found
-
-
 def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     """Return an upper bound on the eigenvalues of all matrices of a stack, and its estimate.
 
-    One tau serves all matrices. It starts at the largest eigenvalue of the matrices that power steps rank highest, and
-    is raised until each tau I - M has a factor. A matrix whose Frobenius norm is below the estimate needs no factor.
-    The eigenvalues of a matrix without a factor are computed.
+    One tau serves all matrices. It starts at the largest eigenvalue of those with the largest Frobenius norms, and is
+    raised until each tau I - M has a factor. A matrix whose norm is below the estimate needs no factor.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
@@ -318,26 +221,24 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        first = np.argsort(-_reached(scaled))[:FIRST_OF_STACK]
-        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
-        margin = 4 * n * UNIT * max(abs(estimate), 1.0)
         norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
+        first = np.argsort(-norms)[:FIRST_OF_STACK]
+        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
         left = ~(norms <= estimate)
         left[first[0]] = True
-        scaled = scaled[left]
-        while True:
+        scaled, factors = scaled[left], None
+        margin = 4 * n * UNIT * max(abs(estimate), 1.0)
+        while factors is None:
             top = estimate + margin
             shifted = -scaled
             diagonals = np.einsum("bii->bi", shifted)  # a view
             diagonals += top
             try:
                 factors = np.linalg.cholesky(shifted)
-                break
             except np.linalg.LinAlgError:
-                margin *= 2
-                above = scaled[_indefinite(shifted)]
-                if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
-                    estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
+                larger = max(estimate, float(np.linalg.eigvalsh(scaled)[:, -1].max()))
+                margin = 2 * margin if larger == estimate else 4 * n * UNIT * max(abs(larger), 1.0)
+                estimate = larger
         rounding = 2 * UNIT * (abs(top) + 1)
         distance = shifted - factors @ factors.transpose(0, 2, 1)
     off = float(np.einsum("bij,bij->b", distance, distance).max())

@@ -6,15 +6,16 @@ word. Frames in memory, text files, spreadsheets and Parquet files follow the sa
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import pandas as pd
 
 from laconic.core.words import did_you_mean
-from laconic.data.tables import MOST_LISTED, listed, matching, places_by_name, split_names
+from laconic.data.tables import MOST_LISTED, listed, places_by_name
 
 # Messages quote at most so many cells of a column, so many letters of a cell, and name so many columns left out.
 MOST_QUOTED, MOST_LETTERS, MOST_LEFT_OUT = 3, 60, 5
@@ -156,6 +157,33 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
             f"numbers with other signs around them or between their digits: {which}; write them as plain numbers{do}"
         )
     return f"{name} has " + ". It has ".join(parts) + "."
+
+
+def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
+    """Split names at commas, except the commas of known names."""
+    found = []
+    for text in given:
+        parts = text.split(",")
+        while parts:
+            # The longest known name that begins here, or the text up to the next comma.
+            end = next((end for end in range(len(parts), 0, -1) if ",".join(parts[:end]) in known), 1)
+            found.append(",".join(parts[:end]))
+            parts = parts[end:]
+    return found
+
+
+def matching(given: Sequence[str], names: Collection[str], *, argument: str, table: str) -> set[str]:
+    """Return the names that a user means: by name, or by a pattern such as "Q*", several separated by commas.
+
+    A ValueError names the first one that no column of the table has. `argument` is what the user calls the list.
+    """
+    found, known = set[str](), set(names)
+    for text in split_names(given, known):
+        own = {text} & known or {name for name in names if fnmatchcase(name, text)}
+        if not own:
+            raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}")
+        found |= own
+    return found
 
 
 @dataclass(frozen=True)

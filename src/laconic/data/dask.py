@@ -18,7 +18,7 @@ from dask.base import get_scheduler
 from dask.utils import is_dataframe_like, parse_bytes
 
 from laconic.core.arrays import Indices
-from laconic.data.rows import BLOCK_NUMBERS, Block, Job, Part, PassProgress, Source
+from laconic.data.rows import ArraySource, Block, Job, Part, PassProgress, Source
 from laconic.data.tables import as_array_or_frame, feature_names_of, without_duplicates
 
 # So many neighbouring parts are merged in one task, and a worker holds all of them at once: four Gram matrices of 2000
@@ -74,19 +74,19 @@ class DaskSource(Source):
         return bool(dask.delayed(_is_sparse)(self._X.to_delayed()[0, 0]).compute())
 
     def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
-        chunks, wanted = self._chunks(columns)
+        chunks = self._chunks(columns)
         for place, pieces in enumerate(chunks):
             with _errors_in_words():
-                rows = dask.delayed(_joined)(pieces, wanted).compute()
+                rows = dask.delayed(_joined)(pieces).compute()
             yield Block(rows, (place + 1) / len(chunks))
 
     def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
         client, shown = _client(), progress or PassProgress()
         if client is None:
             return super().reduce(job, shown)
-        chunks, wanted = self._chunks(job.columns)
+        chunks = self._chunks(job.columns)
         # One entry of Dask's graph, so a worker receives it once a pass. Scattered data would be lost with a worker.
-        work = dask.delayed((job, wanted), traverse=False)
+        work = dask.delayed(job, traverse=False)
         # The number of the first row of each chunk, for messages.
         begins = [None] * len(chunks) if self.n_rows is None else np.cumsum([0, *self._X.chunks[0]]).tolist()
         tree = parts = [dask.delayed(_part)(work, i, begins[i], pieces) for i, pieces in enumerate(chunks)]
@@ -99,23 +99,16 @@ class DaskSource(Source):
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
 
-    def _chunks(self, columns: Indices | None) -> tuple[list[list[Any]], list[Indices | None]]:
-        """Return the pieces of each chunk of rows, as tasks that are not run yet, and what to take from each piece.
+    def _chunks(self, columns: Indices | None) -> list[list[Any]]:
+        """Return the pieces of each chunk of rows, as tasks that are not run yet.
 
-        Pieces without any of the columns are left out, and a dataframe is asked for these columns only: Dask then reads
-        no others from Parquet files.
+        Dask is asked for these columns only: it then reads no others from Parquet files.
         """
         if self._is_frame:
             frame = self._X if columns is None else self._X[[self._X.columns[j] for j in columns]]
-            return [[part] for part in frame.to_delayed()], [None]
-        grid = self._X.to_delayed()
-        if columns is None:
-            return grid.tolist(), [None] * grid.shape[1]
-        ends = np.cumsum(self._X.chunks[1])
-        begins = ends - self._X.chunks[1]
-        own = [columns[(a <= columns) & (columns < b)] - a for a, b in zip(begins, ends, strict=True)]
-        read = [j for j, inside in enumerate(own) if len(inside)] or [0]
-        return grid[:, read].tolist(), [own[j] for j in read]
+            return [[part] for part in frame.to_delayed()]
+        found: list[list[Any]] = (self._X if columns is None else self._X[:, columns]).to_delayed().tolist()
+        return found
 
 
 def _client() -> Any:
@@ -161,58 +154,34 @@ def _errors_in_words() -> Iterator[None]:
         raise
 
 
-def _part(work: tuple[Job[Any], Any], number: int, first_row: int | None, pieces: list[Any]) -> Any:
+def _part(job: Job[Any], number: int, first_row: int | None, pieces: list[Any]) -> Any:
     """Return the part of one chunk, or None if it has no rows. The number of its first row may be unknown: None."""
-    job, columns = work
-    plain = [_plain(piece) for piece in pieces]
-    step, total = _step(plain, columns), None
-    for begin in range(0, plain[0].shape[0], step):
+    total, done = None, 0
+    for block in ArraySource(_joined(pieces)).blocks():
         try:
-            own = job.of(_cut(plain, columns, slice(begin, begin + step)), (first_row or 0) + begin)
+            own = job.of(block.rows, (first_row or 0) + done)
         except ValueError as error:
             if first_row is not None:
                 raise
             raise ValueError(f"In chunk {number}, with its rows counted from 0: {error}") from None
-        total = own if total is None else job.merge(total, own)
+        total, done = own if total is None else job.merge(total, own), done + block.rows.shape[0]
     return total
 
 
-def _merged(work: tuple[Job[Any], Any], parts: list[Any]) -> Any:
+def _merged(job: Job[Any], parts: list[Any]) -> Any:
     present = [part for part in parts if part is not None]
-    return reduce(work[0].merge, present) if present else None
-
-
-def _joined(pieces: list[Any], columns: list[Indices | None]) -> Any:
-    """Return all rows of a chunk."""
-    return _cut([_plain(piece) for piece in pieces], columns, slice(None))
+    return reduce(job.merge, present) if present else None
 
 
 def _is_sparse(piece: Any) -> bool:
     return bool(sp.issparse(piece)) or hasattr(piece, "to_scipy_sparse")
 
 
-def _plain(piece: Any) -> Any:
-    """Return a piece of a chunk as a NumPy array or a CSR array."""
-    if hasattr(piece, "iloc"):
-        return as_array_or_frame(piece).to_numpy(dtype=np.float64, na_value=np.nan)
-    if _is_sparse(piece):
-        return sp.csr_array(piece if sp.issparse(piece) else piece.to_scipy_sparse())
-    return np.asarray(piece)
-
-
-def _step(plain: list[Any], columns: list[Indices | None]) -> int:
-    """Return how many rows to work on at once, so that temporary copies are small even if the chunk is large."""
-    numbers: float = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, columns, strict=True))
-    if all(sp.issparse(x) for x in plain):
-        # A pass may write sparse rows of a few columns out as dense ones, with four times the numbers of a dense slice.
-        written = 0 if columns[0] is None else numbers / 4
-        numbers = max(sum(x.nnz for x in plain) / max(plain[0].shape[0], 1), written)
-    return max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
-
-
-def _cut(plain: list[Any], columns: list[Indices | None], rows: slice) -> Any:
-    """Return some rows of the wanted columns."""
-    cut = [x[rows] if c is None else x[rows][:, c] for x, c in zip(plain, columns, strict=True)]
-    if any(sp.issparse(x) for x in cut):
-        return without_duplicates(cut[0] if len(cut) == 1 else sp.hstack(cut, format="csr"))
-    return cut[0] if len(cut) == 1 else np.hstack(cut)
+def _joined(pieces: list[Any]) -> Any:
+    """Return all columns of a chunk of rows as a NumPy array or a CSR array."""
+    if hasattr(pieces[0], "iloc"):
+        return as_array_or_frame(pieces[0]).to_numpy(dtype=np.float64, na_value=np.nan)
+    if any(_is_sparse(piece) for piece in pieces):
+        plain = [sp.csr_array(x.to_scipy_sparse() if hasattr(x, "to_scipy_sparse") else x) for x in pieces]
+        return without_duplicates(plain[0] if len(plain) == 1 else sp.hstack(plain, format="csr"))
+    return np.asarray(pieces[0]) if len(pieces) == 1 else np.hstack(pieces)

@@ -5,12 +5,12 @@ NumPy and SciPy, annotated data by anndata (`cells.py`). pyarrow and calamine ar
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from glob import has_magic
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
-from zipfile import is_zipfile
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from laconic.data.columns import (
     refusal,
     text_columns,
 )
-from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, JoinedSource, SelectedSource, Source, needed, reading
+from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, SelectedSource, Source, needed, reading
 from laconic.data.tables import check_same_columns, check_unique, listed, without_duplicates
 from laconic.data.text import PACKED, USUAL, TextFile, ending_of, opened
 
@@ -38,7 +38,13 @@ ARROW = (*PARQUET, ".arrow", ".feather")
 EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 TABLES = (*USUAL, *ARROW, *EXCEL)
 # The other formats: the ending of a file or folder, and the function of this module that opens it.
-FORMATS = {".npy": "open_npy", ".npz": "open_npz", ".mtx": "open_mtx", ".h5ad": "open_cells", ".zarr": "open_cells"}
+FORMATS = {
+    ".npy": "open_array",
+    ".npz": "open_array",
+    ".mtx": "open_array",
+    ".h5ad": "open_cells",
+    ".zarr": "open_cells",
+}
 # Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
 # cache of the processor, but each column of a frame has a cost of its own.
 FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
@@ -127,6 +133,40 @@ def open_files(files: Sequence[Path], options: TableOptions) -> Source:
     if not source.n_features:
         raise ValueError(f"{name} has no column of numbers left; give a table with columns of numbers, or drop fewer.")
     return source
+
+
+class JoinedSource(Source):
+    """The rows of several files with the same columns, one below the other."""
+
+    def __init__(self, parts: Sequence[Source], name: str) -> None:
+        first, *others = self._parts = list(parts)
+        for part in others:
+            check_same_columns(part.feature_names or (), first.feature_names or (), part.name, first.name)
+            if part.n_features != first.n_features or part.sparse != first.sparse:
+                raise ValueError(
+                    f"{part.name} has {_form(part)}, and {first.name} has {_form(first)}; give files of the same form."
+                )
+        self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
+        self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
+        self.files = [file for part in parts for file in part.files]
+        counts = [part.n_rows for part in parts if part.n_rows is not None]
+        self.n_rows = sum(counts) if len(counts) == len(parts) else None
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        found = [part.row_labels() for part in self._parts]
+        known = [labels for labels in found if labels is not None]
+        return chain.from_iterable(known) if len(known) == len(found) else None
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        sizes = [sum(file.stat().st_size for file in part.files) or 1 for part in self._parts]
+        for number, part in enumerate(self._parts):
+            for block in part.blocks(columns):
+                share = (sum(sizes[:number]) + block.share * sizes[number]) / sum(sizes)
+                yield block._replace(share=min(share, 1.0))
+
+
+def _form(part: Source) -> str:
+    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"
 
 
 class ArrowFile:
@@ -454,52 +494,20 @@ def read_table(
     return chosen.frame
 
 
-def open_npy(file: Path) -> Source:
-    """Open an array in a file, mapped to memory."""
-    _refuse_packed(file)
+def open_array(file: Path) -> Source:
+    """Open an array in an .npy file, mapped to memory, or read one from .npz or .mtx."""
+    ending = ending_of(file)
+    if ending != ".mtx":
+        _refuse_packed(file)
     try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with reading(file.name):
+            if ending == ".npy":
+                array: Any = np.load(file, mmap_mode="r", allow_pickle=False)
+            else:
+                array = _from_npz(file) if ending == ".npz" else _from_mtx(file)
+    except (ValueError, TypeError, KeyError, EOFError, OverflowError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(f"{file.name} is not a complete array of numbers ({reason}); make it again.") from None
-    return _in_memory(array, file)
-
-
-def open_npz(file: Path) -> Source:
-    """Read a sparse matrix that SciPy has saved, or the only array with rows and columns, into memory."""
-    _refuse_packed(file)
-    if not is_zipfile(file):
-        raise ValueError(f"{file.name} is damaged or incomplete (it is no zip file); copy or make it again.")
-    with reading(file.name), np.load(file, allow_pickle=False) as stored:
-        if "format" in stored.files:
-            try:
-                matrix = sp.load_npz(file)
-                matrix = matrix if matrix.format == "csc" else matrix.tocsr()
-                matrix.check_format(full_check=True)
-            except (ValueError, KeyError) as error:
-                raise ValueError(f"{file.name} holds no sparse matrix ({error}); make the file again.") from None
-            return _in_memory(matrix, file)
-        arrays = [array for array in (stored[name] for name in stored.files) if array.ndim == 2]
-    if len(arrays) != 1:
-        raise ValueError(
-            f"{file.name} has {len(arrays)} arrays with rows and columns; store one of them alone, with np.savez."
-        )
-    return _in_memory(arrays[0], file)
-
-
-def open_mtx(file: Path) -> Source:
-    """Read a file of the Matrix Market into memory."""
-    from scipy.io import mmread
-
-    with reading(file.name), file.open("rb") as raw, PACKED.get(file.suffix.lower(), nullcontext)(raw) as content:
-        try:
-            matrix = mmread(content, spmatrix=False)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{file.name} is not a file of the Matrix Market ({error}); make it again.") from None
-    return _in_memory(sp.csr_array(matrix) if sp.issparse(matrix) else matrix, file)
-
-
-def _in_memory(array: Any, file: Path) -> Source:
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
             f"{file.name} has an array of shape {tuple(array.shape)} and type {array.dtype}; give numbers in rows and "
@@ -508,6 +516,29 @@ def _in_memory(array: Any, file: Path) -> Source:
     source = ArraySource(without_duplicates(array), file.name)
     source.files = [file]
     return source
+
+
+def _from_npz(file: Path) -> Any:
+    """Return a sparse matrix that SciPy has saved, or the only array with rows and columns."""
+    with file.open("rb") as raw, np.load(raw, allow_pickle=False) as stored:
+        if "format" not in stored.files:
+            arrays = [array for array in (stored[name] for name in stored.files) if array.ndim == 2]
+            if len(arrays) != 1:
+                raise ValueError(f"it has {len(arrays)} arrays with rows and columns, and one is needed")
+            return arrays[0]
+    matrix = sp.load_npz(file)
+    matrix = matrix if matrix.format == "csc" else matrix.tocsr()
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _from_mtx(file: Path) -> Any:
+    """Return the matrix of a file of the Matrix Market."""
+    from scipy.io import mmread
+
+    with opened(file, file.name) as (_, content):
+        matrix = mmread(content, spmatrix=False)
+    return sp.csr_array(matrix) if sp.issparse(matrix) else matrix
 
 
 def open_cells(file: Path) -> Source:

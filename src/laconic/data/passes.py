@@ -11,9 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.lapack import dpotrf, dpotri
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.rounding import gamma, grown
 from laconic.data.checks import check_finite
 from laconic.data.digest import ColumnDigests
@@ -30,9 +29,6 @@ MERGE_ROUNDINGS = 16
 DENSE_SHARE = 0.1
 # Products of fewer rows than this gain little from BLAS.
 FEWEST_ROWS = 256
-# Inverses of at least this size are computed one by one by a Cholesky factorisation. It takes a third of the operations
-# of the routine for a stack, which is faster for small ones.
-LARGE_INVERSE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,14 +301,6 @@ class ProductPass(Job[ProductPart]):
         return ProductPart(rows.shape[0], images)
 
 
-def missing_by_column(X: Any) -> Indices:
-    """Return the number of missing values in each column of an array, or of a CSR or CSC matrix."""
-    if not sp.issparse(X):
-        return np.asarray(np.isnan(X).sum(axis=0), dtype=np.intp)
-    triples = X.tocoo()
-    return np.bincount(triples.col[np.isnan(triples.data)], minlength=X.shape[1]).astype(np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class PresentPart(OfColumns):
     """How many values are missing in each column, the sums of those that are there, and the digests."""
@@ -337,13 +325,14 @@ class PresentPass(Job[PresentPart]):
     def of(self, rows: Any, first_row: int = 0) -> PresentPart:
         check_finite(rows, name=self.name, feature_names=self.feature_names, first_row=first_row, allow_missing=True)
         digests = ColumnDigests.of(rows)
-        if sp.issparse(rows):
-            filled = rows.astype(np.float64)
-            filled.data = np.nan_to_num(filled.data, copy=False)
-            sums: Floats = np.asarray(filled.sum(axis=0)).ravel()
-        else:
+        if not sp.issparse(rows):
             sums = np.asarray(np.nansum(rows, axis=0, dtype=np.float64))
-        return PresentPart(digests, missing_by_column(rows), sums)
+            return PresentPart(digests, np.asarray(np.isnan(rows).sum(axis=0), dtype=np.intp), sums)
+        triples, p = rows.tocoo(), rows.shape[1]
+        absent = np.isnan(triples.data)
+        missing = np.bincount(triples.col[absent], minlength=p).astype(np.intp)
+        sums = np.bincount(triples.col[~absent], weights=triples.data[~absent], minlength=p).astype(np.float64)
+        return PresentPart(digests, missing, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,113 +389,3 @@ def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
     for begin in range(0, n, step):
         part = rows[begin : begin + step]
         yield begin, np.asarray(part.toarray() if sparse else part, dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectationPart:
-    """The expected sums of the complete rows about the mean, given the values that are there."""
-
-    n_rows: int
-    weight: float
-    weight_squares: float
-    likelihood: float  # the log-likelihood, up to a constant and to -logdet(V) / 2 for each row; see `of`
-    sums: Floats
-    products: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectationPass(Job[ExpectationPart]):
-    """The E step of EM for a multivariate normal with mean m and precision K, the inverse of the covariance.
-
-    Let d = x - m be a row with its missing entries set to zero, and let M be the places of these entries. Given the
-    others, the missing entries are normal with covariance C = (K_MM)^-1 and mean m_M - C (Kd)_M. So each row adds its
-    completed deviations e, their products, and C on the places M. Its log-likelihood, up to a constant, is
-    -(logdet(V) + logdet(K_MM) + e'Kd) / 2, V the covariance: the determinant of V on the other places is det(V) times
-    that of K_MM, and e'Ke = e'Kd because Ke is zero on M.
-
-    Rows with equally many missing entries are treated together: a stack of small inverses. A row without any value says
-    nothing, and is left out. Columns are first centred and scaled, so that rounding does not depend on their units.
-    """
-
-    columns: Indices
-    centers: Floats
-    scales: Floats
-    mean: Floats
-    precision: Floats
-    weights: Floats | None = None  # of all rows, for rows in memory
-
-    def of(self, rows: Any, first_row: int = 0) -> ExpectationPart:
-        p = rows.shape[1]
-        total = ExpectationPart(0, 0.0, 0.0, 0.0, np.zeros(p), np.zeros((p, p)))
-        for begin, block in dense_parts(rows):
-            own = slice(first_row + begin, first_row + begin + len(block))
-            w = np.ones(len(block)) if self.weights is None else self.weights[own]
-            total = self.merge(total, self._of_block(block, w))
-        return total
-
-    def _of_block(self, block: Floats, weights: Floats) -> ExpectationPart:
-        deviations = (block - self.centers) * self.scales - self.mean
-        missing = np.isnan(deviations)
-        counts = missing.sum(axis=1)
-        deviations[missing] = 0.0
-        weights = np.where(counts == block.shape[1], 0.0, weights)
-        images = deviations @ self.precision
-        products, determinants = np.zeros_like(self.precision), 0.0
-        for count in np.unique(counts[(counts > 0) & (weights > 0)]):
-            rows = np.flatnonzero((counts == count) & (weights > 0))
-            places = np.nonzero(missing[rows])[1].reshape(len(rows), count)
-            patterns, which = np.unique(places, axis=0, return_inverse=True)
-            order = np.argsort(which.ravel(), kind="stable")
-            rows, which = rows[order], which.ravel()[order]
-            step = max(1, BLOCK_ENTRIES // int(count) ** 2)
-            for begin in range(0, len(patterns), step):
-                own = slice(*np.searchsorted(which, (begin, begin + step)))
-                determinants += self._complete(
-                    deviations, images, products, patterns[begin : begin + step], rows[own], which[own] - begin, weights
-                )
-        products += (deviations * weights[:, None]).T @ deviations
-        total, squares = float(weights.sum()), float((weights**2).sum())
-        likelihood = -0.5 * (determinants + float(weights @ (deviations * images).sum(axis=1)))
-        return ExpectationPart(len(block), total, squares, likelihood, weights @ deviations, products)
-
-    def _complete(
-        self,
-        deviations: Floats,
-        images: Floats,
-        products: Floats,
-        patterns: Indices,
-        rows: Indices,
-        which: Indices,
-        weights: Floats,
-    ) -> float:
-        """Complete rows in place, add their conditional covariances, and return the weighted sum of logdet(K_MM).
-
-        `which` is the pattern of each row.
-        """
-        conditional, determinants = _inverses(self.precision[patterns[:, :, None], patterns[:, None, :]])
-        step = max(1, BLOCK_ENTRIES // patterns.shape[1] ** 2)
-        for begin in range(0, len(rows), step):
-            own = which[begin : begin + step]
-            at = rows[begin : begin + step, None], patterns[own]
-            deviations[at] = -(conditional[own] @ images[at][:, :, None])[:, :, 0]
-        sizes = np.bincount(which, weights[rows], minlength=len(patterns))
-        cells = patterns[:, :, None] * len(products) + patterns[:, None, :]
-        added = np.bincount(cells.ravel(), (conditional * sizes[:, None, None]).ravel(), minlength=products.size)
-        products += added.reshape(products.shape)
-        return float(sizes @ determinants)
-
-
-def _inverses(stack: Floats) -> tuple[Floats, Floats]:
-    """Return the inverses of positive definite matrices, and the logarithms of their determinants."""
-    size = stack.shape[1]
-    if size < LARGE_INVERSE:
-        return np.asarray(np.linalg.inv(stack)), np.asarray(np.linalg.slogdet(stack)[1])
-    lower = np.tri(size, k=-1, dtype=bool)
-    inverses, determinants = np.empty_like(stack), np.empty(len(stack))
-    for place, matrix in enumerate(stack):
-        factor = dpotrf(matrix.T)[0]
-        determinants[place] = 2 * np.log(factor.diagonal()).sum()
-        # LAPACK fills the upper triangle of the array in its own order, which is the lower one in ours.
-        inverse = dpotri(factor)[0].T
-        inverses[place] = np.where(lower, inverse, inverse.T)
-    return inverses, determinants

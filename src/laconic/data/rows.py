@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,23 +23,21 @@ import scipy.sparse as sp
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
 from laconic.core.words import duration_in_words
-from laconic.data.tables import as_array_or_frame, check_same_columns, feature_names_of, without_duplicates
+from laconic.data.tables import (
+    as_array_or_frame,
+    check_same_columns,
+    check_unique,
+    column_names,
+    feature_names_of,
+    places_by_name,
+    without_duplicates,
+)
 
 # Sources aim at blocks of this many numbers, zeros of dense rows included: 32 MB of float64.
 BLOCK_NUMBERS = 4_000_000
 
 
-class HasRows(Protocol):
-    """A part is a dataclass of numbers and arrays, and knows how many rows it stands for."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-
-
-Part = TypeVar("Part", bound=HasRows)
+Part = TypeVar("Part")  # a dataclass of numbers and arrays
 
 
 class Block(NamedTuple):
@@ -66,7 +63,8 @@ class Job(ABC, Generic[Part]):
         def plus(a: Any, b: Any) -> Any:
             return None if a is None else a.merge(b) if hasattr(a, "merge") else a + b
 
-        pairs = ((getattr(first, entry.name), getattr(second, entry.name)) for entry in fields(first))
+        names = [entry.name for entry in fields(first)]  # type: ignore[arg-type]
+        pairs = ((getattr(first, name), getattr(second, name)) for name in names)
         return type(first)(*(plus(a, b) for a, b in pairs))
 
 
@@ -126,27 +124,16 @@ class Source(ABC):
         """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
         progress = progress or PassProgress()
         total: Part | None = None
-        for number, block in enumerate(self.blocks(job.columns)):
-            self._check_block(block, number, job.columns)
+        done = 0
+        for block in self.blocks(job.columns):
             if block.rows.shape[0]:
-                own = job.of(block.rows, 0 if total is None else total.n_rows)
+                own = job.of(block.rows, done)
                 total = own if total is None else job.merge(total, own)
+                done += block.rows.shape[0]
                 progress.show(block.share)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
-
-    def _check_block(self, block: Any, number: int, columns: Indices | None) -> None:
-        """Raise a sentence about a block that is not as it should be. Users write sources of their own."""
-        if not isinstance(block, Block):
-            raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
-        shape: tuple[int, ...] = getattr(block.rows, "shape", ())
-        if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
-            what = "give a NumPy array or a SciPy CSR array with rows and columns"
-            raise TypeError(f"Block {number} of {self.name} holds a {type(block.rows).__name__}; {what}.")
-        wanted = self.n_features if columns is None else len(columns)
-        if shape[1] != wanted:
-            raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
 
 
 class ArraySource(Source):
@@ -203,40 +190,6 @@ class SelectedSource(Source):
             yield block if (np.diff(back) == 1).all() else Block(without_duplicates(block.rows[:, back]), block.share)
 
 
-class JoinedSource(Source):
-    """The rows of several files with the same columns, one below the other."""
-
-    def __init__(self, parts: Sequence[Source], name: str) -> None:
-        first, *others = self._parts = list(parts)
-        for part in others:
-            check_same_columns(part.feature_names or (), first.feature_names or (), part.name, first.name)
-            if part.n_features != first.n_features or part.sparse != first.sparse:
-                raise ValueError(
-                    f"{part.name} has {_form(part)}, and {first.name} has {_form(first)}; give files of the same form."
-                )
-        self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
-        self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
-        self.files = [file for part in parts for file in part.files]
-        counts = [part.n_rows for part in parts if part.n_rows is not None]
-        self.n_rows = sum(counts) if len(counts) == len(parts) else None
-
-    def row_labels(self) -> Iterator[list[str]] | None:
-        found = [part.row_labels() for part in self._parts]
-        known = [labels for labels in found if labels is not None]
-        return chain.from_iterable(known) if len(known) == len(found) else None
-
-    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
-        sizes = [sum(file.stat().st_size for file in part.files) or 1 for part in self._parts]
-        for number, part in enumerate(self._parts):
-            for block in part.blocks(columns):
-                share = (sum(sizes[:number]) + block.share * sizes[number]) / sum(sizes)
-                yield block._replace(share=min(share, 1.0))
-
-
-def _form(part: Source) -> str:
-    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"
-
-
 class IterableSource(Source):
     """Blocks of rows from an iterable: arrays, sparse matrices or tables with the same columns."""
 
@@ -286,7 +239,7 @@ def open_source(X: Any, **read: Any) -> Source | None:
     `read` are options for files, those of `laconic.read_table`. `only` are the exact names of the columns that a model
     needs, and `text_left_out` leaves out columns without any number.
     """
-    if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
+    if _is_path(X):
         from laconic.data.files import open_paths
 
         return open_paths([X] if isinstance(X, str | Path) else X, **read)
@@ -306,6 +259,34 @@ def open_source(X: Any, **read: Any) -> Source | None:
 
         return open_anndata(X)
     return open_iterable(X)
+
+
+def _is_path(X: Any) -> bool:
+    paths = isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)
+    return paths or isinstance(X, str | Path)
+
+
+def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = False) -> Any:
+    """Return the columns of these names, in this order: a table in memory or a source. X itself if it has no names.
+
+    X may have further columns, in any order. `why` says who needs the columns, for a message about missing ones. The
+    rows of a `square` matrix go with its columns.
+    """
+    wanted, own = list(names), column_names(X)
+    if own == wanted or (square and own is None):
+        return X
+    if square:
+        table = as_array_or_frame(X, name="S")
+        places = places_by_name(wanted, feature_names_of(table) or [], "S", why)
+        return table.iloc[places, places]
+    if own is not None:
+        places_by_name(wanted, own, "X", why)
+        check_unique([name for name in own if name in set(wanted)], name="X has the column name")
+        return X.select(wanted) if hasattr(X, "column_names") else X[wanted]
+    source = open_source(X, only=wanted) if _is_path(X) else open_source(X)
+    if source is None or source.feature_names is None or source.feature_names == wanted:
+        return X if source is None else source
+    return SelectedSource(source, np.array(places_by_name(wanted, source.feature_names, source.name, why)))
 
 
 def open_iterable(X: Any) -> Source | None:

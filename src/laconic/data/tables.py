@@ -1,8 +1,7 @@
 """Tables in memory: names of features, and frames of every library as rows of numbers."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 from itertools import zip_longest
 from numbers import Real
 from pathlib import Path
@@ -72,40 +71,14 @@ def places_by_name(wanted: Sequence[str], names: Sequence[str], table: str, why:
     """
     places = {name: place for place, name in enumerate(names)}
     missing = [name for name in wanted if name not in places]
+    close = [did_you_mean(name, names) if len(names) <= MOST_COMPARED else "." for name in missing[:MOST_LISTED]]
     if len(missing) == 1:
-        close = did_you_mean(missing[0], names) if len(names) <= MOST_COMPARED else "."
-        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close}")
+        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close[0]}")
     if missing:
-        words = listed([repr(name) for name in missing])
+        guesses = [f" ({guess.removeprefix('; ')})" if guess != "." else "" for guess in close]
+        words = listed([f"{name!r}{guess}" for name, guess in zip_longest(missing, guesses, fillvalue="")])
         raise ValueError(f"{table} lacks {len(missing)} of the {len(wanted)} columns that {why}: {words}.")
     return [places[name] for name in wanted]
-
-
-def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
-    """Split names at commas, except the commas of known names."""
-    found = []
-    for text in given:
-        parts = text.split(",")
-        while parts:
-            # The longest known name that begins here, or the text up to the next comma.
-            end = next((end for end in range(len(parts), 0, -1) if ",".join(parts[:end]) in known), 1)
-            found.append(",".join(parts[:end]))
-            parts = parts[end:]
-    return found
-
-
-def matching(given: Sequence[str], names: Collection[str], *, argument: str, table: str) -> set[str]:
-    """Return the names that a user means: by name, or by a pattern such as "Q*", several separated by commas.
-
-    A ValueError names the first one that no column of the table has. `argument` is what the user calls the list.
-    """
-    found, known = set[str](), set(names)
-    for text in split_names(given, known):
-        own = {text} & known or {name for name in names if fnmatchcase(name, text)}
-        if not own:
-            raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}")
-        found |= own
-    return found
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:

@@ -11,11 +11,10 @@ from sklearn.base import BaseEstimator
 from laconic.bounds.fast import Proof
 from laconic.bounds.methods import get_solver
 from laconic.core.monitor import Hint, Monitor, warn
-from laconic.core.words import held_at_most_in_words, held_in_words
 from laconic.covariance.make import Made, Recipe
 from laconic.model.components import Components, components
 from laconic.model.criteria import Criterion
-from laconic.model.fitted import FittedComponents, OneOf, Together
+from laconic.model.fitted import FittedComponents, OneOf, Together, held_at_most_in_words, held_in_words
 from laconic.model.hints import hints_of
 from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of
 from laconic.model.sizes import sizes_of

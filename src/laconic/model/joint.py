@@ -13,7 +13,7 @@ import numpy as np
 from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.words import Scope, added_in_words, scope_of
+from laconic.core.words import Scope, at_most, percent, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
@@ -77,7 +77,7 @@ def hold_most(
     scope = scope_of(np.empty(0, dtype=np.intp), features[problem.forced], matrix=words, feature_names=made.names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
-        f"{added_in_words(value / total, above / total, scope)} {status}"
+        f"{_added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
     ]
     return Together(solutions, uppers, dense, verdicts, upper, certificate)
@@ -169,3 +169,16 @@ def _bounded_given_others(covariance: Covariance, components: Floats, upper: flo
 def _solution(z: Floats, own: Indices, value: float, status: Status, scope: Scope) -> Solution:
     support = np.flatnonzero(z)
     return Solution(own[support], z[support], float(value), status, method=Span.name, scope=scope)
+
+
+def _added_in_words(share: float, upper: float, scope: Scope) -> str:
+    """Return the verdict on a component that was found together with others, as shares of the total variance.
+
+    It adds `share` to the others, and a proof shows that none of its size adds more than `upper`.
+    """
+    proof = (
+        f"No component of this size{scope.supports} adds more than {at_most(100 * upper, 3)} % to them (proved)."
+        if np.isfinite(upper)
+        else "No upper bound was computed."
+    )
+    return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"

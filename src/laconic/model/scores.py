@@ -25,8 +25,8 @@ from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.rows import Source, open_source
-from laconic.data.tables import as_array_or_frame, check_unique, column_names, places_by_name, without_duplicates
+from laconic.data.rows import Source, columns_by_name, open_source
+from laconic.data.tables import as_array_or_frame, column_names, without_duplicates
 from laconic.model.blocks_out import print_frames, write_frames
 
 if TYPE_CHECKING:
@@ -152,20 +152,14 @@ def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices]:
     """
     used, names = used_features(model), getattr(model, "feature_names_in_", None)
     wanted = None if names is None else [str(name) for name in names[used]]
-    own, why = column_names(table), "the components use"
-    if wanted is not None and own is not None:
-        places_by_name(wanted, own, "X", why)
-        check_unique([column for column in own if column in set(wanted)], name="X has the column name")
-        table = table.select(wanted) if hasattr(table, "column_names") else table[wanted]
-    paths = isinstance(table, str | Path) or (isinstance(table, list | tuple) and isinstance(table[0], str | Path))
-    source = open_source(table, only=wanted) if paths and wanted is not None else open_source(table)
+    found = table if wanted is None else columns_by_name(table, wanted, "the components use")
+    source = open_source(found)
+    named = wanted is not None and (column_names(found) if source is None else source.feature_names) == wanted
     rows: Any = source
     if source is None:
-        rows = check_array(as_array_or_frame(table), input_name="X", **CHECKS)
-    if wanted is not None and own is not None:
+        rows = check_array(as_array_or_frame(found), input_name="X", **CHECKS)
+    if named:
         return rows, np.arange(len(used))
-    if wanted is not None and source is not None and source.feature_names is not None:
-        return rows, np.array(places_by_name(wanted, source.feature_names, source.name, why), dtype=np.intp)
     width, name = (rows.shape[1], "X") if source is None else (source.n_features, source.name)
     check_width(width, model.n_features_in_, name)
     return rows, used

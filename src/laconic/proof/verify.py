@@ -16,7 +16,7 @@ from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
 from laconic.covariance.screening import MOST_COLUMNS
-from laconic.data.by_name import columns_by_name
+from laconic.data.rows import columns_by_name
 from laconic.proof.certificate import Certificate, lower_of, upper_of
 from laconic.proof.gate import kinds_of
 from laconic.proof.witness import checked_features, no_features

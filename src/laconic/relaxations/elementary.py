@@ -20,14 +20,17 @@ from enum import Enum
 import numpy as np
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
-from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
-from laconic.core.monitor import Stop
+from laconic.core.eigenvalues import EPS, LANCZOS_ABOVE, lanczos, largest_eigenvalue
+from laconic.core.monitor import Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.matrix import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
+
+# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
+LANCZOS_RESTARTS = 60
 
 
 class RelaxationStatus(Enum):
@@ -317,3 +320,43 @@ def _above_largest_of(covariance: Covariance) -> float:
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())
     gram = factor @ factor.T if len(factor) < n else factor.T @ factor
     return estimated_largest_eigenvalue_bound(0.5 * (gram + gram.T)) + rounding
+
+
+def estimated_largest_eigenvalue_bound(M: Floats) -> float:
+    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
+
+    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
+    `laconic.core.eigenvalues.proved_largest_eigenvalue` has the rigorous number.
+    """
+    largest = float(np.abs(M).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    # The squares in a norm would overflow or vanish without this scaling.
+    scaled = M / largest
+    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
+    if bound is not None:
+        return largest * (bound + EPS * abs(bound))
+    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
+
+
+def _bound_by_lanczos(M: Floats) -> float | None:
+    """Return a number a little above the result of Lanczos' method; None if a Cholesky factor does not confirm it.
+
+    If the factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the trace of A
+    (Rump). So A = bound I - M is factorised less this much.
+    """
+    n = len(M)
+    with threads_for(n):
+        estimate = lanczos(M, 1e-8, LANCZOS_RESTARTS)
+        if estimate is None:
+            return None
+        # Twice the rounding errors that the factorisation below allows for.
+        bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
+        A = -M
+        A.flat[:: n + 1] += bound
+        A.flat[:: n + 1] -= (n + 2) * EPS * float(np.abs(A.diagonal()).sum())
+        try:
+            np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
+            return None
+    return bound

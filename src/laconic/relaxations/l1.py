@@ -33,9 +33,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, threads_for
-from laconic.relaxations.elementary import RelaxationStatus, final_status
+from laconic.relaxations.elementary import RelaxationStatus, estimated_largest_eigenvalue_bound, final_status
 
 # X counts as rank one if the other eigenvectors carry at most this share of its trace.
 RANK_ONE = 1e-3

@@ -16,9 +16,14 @@ from typing import TypeAlias
 import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
-from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
+from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import Monitor, threads_for
-from laconic.relaxations.elementary import RelaxationStatus, SpectrahedronProjection, final_status
+from laconic.relaxations.elementary import (
+    RelaxationStatus,
+    SpectrahedronProjection,
+    estimated_largest_eigenvalue_bound,
+    final_status,
+)
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
 
 # Moves that are remembered. More cost memory and make the small least-squares problem ill-posed.
@@ -250,7 +255,7 @@ class Splitting:
     ) -> L1Solution:
         """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
-        reach = largest_off_diagonal(S)
+        reach = _largest_off_diagonal(S)
         pair = _most_correlated_pair(S, form, reach) if form == CardinalityForm(2) and len(S) > 1 else None
         if pair is not None and pair.gap <= self.tolerance:
             return pair
@@ -516,3 +521,10 @@ def _solve_in_turn(S: Floats, forms: Sequence[L1Form], settings: Splitting, moni
             last = found if moved is None or found.gap <= moved.gap else replace(moved, status=found.status)
             solutions.append(last)
     return solutions
+
+
+def _largest_off_diagonal(S: Floats) -> Floats:
+    """Return max_j |S_ij|, j != i, for each row i."""
+    size = np.abs(S)
+    np.fill_diagonal(size, 0.0)
+    return np.asarray(size.max(axis=1, initial=0.0))

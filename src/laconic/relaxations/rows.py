@@ -35,11 +35,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
-from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, one_thread, threads_for
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
-from laconic.relaxations.elementary import RelaxationStatus, final_status
+from laconic.relaxations.elementary import RelaxationStatus, estimated_largest_eigenvalue_bound, final_status
 from laconic.relaxations.row_steps import RowState, advance, say_if_slow, stiffness_of
 
 
