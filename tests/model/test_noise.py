@@ -7,7 +7,7 @@ import pytest
 from laconic import SparsePCA, noise
 from laconic.core.monitor import Stop
 from laconic.methods import Penalized
-from laconic.model.permuting import ComponentNoise, _value_in_noise
+from laconic.model.noise import ComponentNoise, _value_in_noise
 from laconic.search.problem import Solution, Status
 
 
@@ -105,7 +105,7 @@ def five_tables_of_time(monkeypatch):
         calls.append(1)
         return None if len(calls) > 5 else _value_in_noise(*arguments)
 
-    monkeypatch.setattr("laconic.model.permuting._value_in_noise", limited)
+    monkeypatch.setattr("laconic.model.noise._value_in_noise", limited)
 
 
 @pytest.mark.usefixtures("five_tables_of_time")

@@ -12,7 +12,7 @@ from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, threads_for
-from laconic.model.found import Found, concluded
+from laconic.model.components import Found, concluded
 from laconic.model.paths import earlier_components, without
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.proof import Certificate

@@ -17,7 +17,7 @@ from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
-from laconic.model.permuting import ComponentNoise, RowsLeft, compare
+from laconic.model.noise import ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, seed_of
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts

@@ -13,13 +13,11 @@ from laconic.bounds.methods import get_solver
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import held_at_most_in_words, held_in_words
 from laconic.covariance.make import Made, Recipe
-from laconic.model.components import Components, components
+from laconic.model.components import Components, components, dense_variance, explained_variances
 from laconic.model.criteria import Criterion
 from laconic.model.fitted import FittedComponents, OneOf, Together
 from laconic.model.hints import hints_of
-from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of
-from laconic.model.sizes import sizes_of
-from laconic.model.variance import dense_variance, explained_variances
+from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of, sizes_of
 from laconic.proof.gate import relative_gap
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.

@@ -17,7 +17,6 @@ from laconic.core.words import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.found import described
 from laconic.proof import Certificate, ProofError, certify
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
@@ -138,7 +137,9 @@ def _bounded(
             used,
             components[:, used],
             witness,
-            **described(made),
+            digest=made.digest(),
+            recipe=made.recipe,
+            feature_names=made.names,
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             proved=proved,

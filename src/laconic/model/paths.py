@@ -22,11 +22,9 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.model.choosing import OneByOne, not_below
-from laconic.model.components import components
+from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.criteria import PathValues, hull
-from laconic.model.found import Found, bounded, concluded
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
-from laconic.model.sizes import sizes_of
+from laconic.model.settings import check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search.problem import PathSolver, Problem, Solution, Status
 

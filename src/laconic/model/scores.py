@@ -10,8 +10,11 @@ A direction v with Gv = 0 is not seen by these entries. The score of a component
 not determined: it is NaN. The scores of the other components do not depend on the choice of t.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,14 +28,64 @@ from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.rows import Source, open_source
+from laconic.data.rows import Source, needed, open_source
 from laconic.data.tables import as_array_or_frame, check_unique, column_names, places_by_name, without_duplicates
-from laconic.model.blocks_out import print_frames, write_frames
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
+
+PARQUET = (".parquet", ".pq")
+
+
+def write_blocks(blocks: Iterator[Floats], path: Path, columns: Sequence[str]) -> Path:
+    """Write blocks of rows as one table: Parquet if the name ends in .parquet or .pq, text if it ends in .csv."""
+    import pandas as pd
+
+    frames = (pd.DataFrame(np.asarray(block, dtype=np.float64), columns=list(columns)) for block in blocks)
+    return write_frames(frames, path, labels=False)
+
+
+def write_frames(frames: "Iterator[pd.DataFrame]", path: Path, *, labels: bool = True) -> Path:
+    """Write frames as one table, with their row labels as its first column, in the formats of `write_blocks`."""
+    with _complete(path) as name:
+        if path.suffix.lower() not in PARQUET:
+            with Path(name).open("w", encoding="utf-8", newline="") as text:
+                print_frames(frames, text, labels=labels)
+            return path
+        pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
+        first = next(frames)
+        schema = pa.Table.from_pandas(first, preserve_index=labels).schema
+        with parquet.ParquetWriter(name, schema) as file:
+            for frame in chain([first], frames):
+                file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=labels))
+    return path
+
+
+def print_frames(frames: "Iterator[pd.DataFrame]", text: TextIO, *, labels: bool = True) -> None:
+    """Write frames as one table of text, with their row labels as its first column."""
+    for number, frame in enumerate(frames):
+        frame.to_csv(text, header=number == 0, lineterminator="\n", index=labels)
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[str]:
+    """Give the name of a temporary file that takes the place of `path` once the block has ended without an error."""
+    if path.suffix.lower() not in (*PARQUET, ".csv"):
+        raise ValueError(f"{path.name} must end in .parquet or .csv.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        yield name
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
 
 # What scikit-learn checks of rows. Values that are missing or infinite are counted here, and not there.
 CHECKS: dict[str, Any] = {

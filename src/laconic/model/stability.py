@@ -50,8 +50,7 @@ from laconic.core.words import at_most
 from laconic.model.components import components
 from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of
-from laconic.model.sizes import sizes_of
+from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of, sizes_of
 from laconic.search.problem import Abilities, Problem, Solution, StagedSolver, Status, abilities_of
 
 if TYPE_CHECKING:
