@@ -23,7 +23,7 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, 
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import Together, hold_most
+from laconic.model.joint import Spanning, hold_most
 from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
 from laconic.proof.gate import kind_of
@@ -245,7 +245,7 @@ class Components:
     certificates: list[Any]  # one for each component; with joint="span" one for all
     dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Together | None = None  # what is proved of all components, with joint="span"
+    together: Spanning | None = None  # what is proved of all components, with joint="span"
     one_by_one: bool = True  # whether each was found given the earlier ones
 
 

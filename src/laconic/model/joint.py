@@ -31,7 +31,7 @@ ACCURACY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class Spanning:
     """Components that were found together, and a bound on what they hold."""
 
     solutions: list[Solution]  # on all features; the value of each is what it adds to the others
@@ -49,7 +49,7 @@ def hold_most(
     problem: Problem,
     found: Floats,
     sizes: list[int],
-) -> Together:
+) -> Spanning:
     """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
 
     `covariance` is about all features, and `problem` about those that vary, its cardinality the largest of all `sizes`.
@@ -79,7 +79,7 @@ def hold_most(
         f"{added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
     ]
-    return Together(solutions, uppers, dense, verdicts, upper, certificate)
+    return Spanning(solutions, uppers, dense, verdicts, upper, certificate)
 
 
 def _signed(vectors: Floats, forced: Indices) -> Floats:

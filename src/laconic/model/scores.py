@@ -210,7 +210,7 @@ def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) 
         yield own, 1.0
         return
     for block in rows.blocks(columns):
-        where = {"name": rows.name, "first_row": first, "block": True}
+        where: dict[str, Any] = {"name": rows.name, "first_row": first, "block": True}
         check_finite(block.rows, feature_names=labels, allow_missing=allowed, remedy=remedy, **where)
         first += block.rows.shape[0]
         yield block.rows, block.share
@@ -290,6 +290,24 @@ def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: F
             kept += float(own @ (t * images).sum(axis=1))
             total += float(own @ (y**2).sum(axis=1))
     return kept / total if total > 0 else 1.0
+
+
+def weighted(blocks: Iterable[Any], sample_weight: Any) -> Iterator[tuple[Any, Floats]]:
+    """Yield blocks of rows, each with the weights of its rows, which are one if none are given."""
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights is not None and (weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any()):
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row of X.")
+    if weights is not None and not weights.any():
+        raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+    first = 0
+    for rows in blocks:
+        own = np.ones(rows.shape[0]) if weights is None else weights[first : first + rows.shape[0]]
+        if len(own) < rows.shape[0]:
+            raise ValueError(f"sample_weight has {len(own) + first} numbers, and X has more rows; give one for each.")
+        yield rows, own
+        first += rows.shape[0]
+    if weights is not None and first != len(weights):
+        raise ValueError(f"sample_weight has {len(weights)} numbers for {first} rows; give one for each row.")
 
 
 def _orthonormal_basis(components: Floats) -> Floats:
