@@ -335,13 +335,12 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
     least, target = max(1, len(problem.forced)), SHARE * dense * (1 - PROVED)
     last = 0 if dense <= 0 else min(_cut_off_where_it_keeps(problem, vector, target)[0], max(MOST, least))
     if last > FEW and last - least >= 2:
-        path = FewStarts().path(problem.with_cardinality(last))
-        values = np.array([solution.value for solution in path])
-        second = float(np.partition(problem.covariance.diagonal, -2)[-2])
-        sizes = np.arange(least, last + 1)
-        curve = hull(PathValues(sizes, values, problem.covariance.trace, dense, second, problem.n_features, None))
-        bend, enough = curve.chosen - least, values >= target
-        more = bool(enough.any()) and sizes[np.argmax(enough)] > FEW
+        up_to_last = problem.with_cardinality(last)
+        path = FewStarts().path(up_to_last)
+        values = PathValues.of(up_to_last, path, dense)
+        curve = hull(values)
+        bend, enough = curve.chosen - least, values.values >= target
+        more = bool(enough.any()) and values.cardinalities[np.argmax(enough)] > FEW
         earlier = more and bend < int(np.argmax(enough)) and curve.values[bend] >= SHARP
         if earlier or (last >= MOST and not enough.any()):
             solution = solver.solve(problem.with_cardinality(curve.chosen), start=path[bend].support)
