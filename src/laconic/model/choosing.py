@@ -359,7 +359,7 @@ class _Chooser:
 
     def _beside_noise(self, rows: RowsLeft, free: Indices, one: ComponentChoice) -> ComponentChoice:
         """Compare a component with what the same search finds in permuted columns."""
-        found, _ = compare(
+        found = compare(
             rows,
             self.solver,
             [one.cardinality],

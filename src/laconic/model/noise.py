@@ -253,9 +253,8 @@ def compare(
     disjoint: bool = False,
     found: Sequence[Solution] | None = None,
     n_jobs: int | None = None,
-    stop_at: float | None = None,
-) -> tuple[list[ComponentNoise], Stop | None]:
-    """Compare components of some sizes with noise, one after the other, and say why the work was stopped, if it was.
+) -> list[ComponentNoise]:
+    """Compare components of some sizes with noise, one after the other.
 
     `found` holds components to take out of the rows in place of those of the search here. The value of each is still
     that of the search without a proof, as in the permuted tables: a proof may have improved the component.
@@ -278,12 +277,12 @@ def compare(
         noise = for_each(partial(_value_in_noise, work), tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)
         component = own if found is None else found[index]
         records.append(ComponentNoise(index + 1, component, own.value, np.array(noise, dtype=np.float64)))
-        if monitor.stopped is not None or (stop_at is not None and records[-1].p_value > stop_at):
+        if monitor.stopped is not None:
             break
         left = left.without(component.vector(left.rows.shape[1]))
         if disjoint:
             free = np.setdiff1d(free, component.support)
-    return records, monitor.stopped
+    return records
 
 
 def _value_in_noise(work: Any, task: tuple[int, int, int], monitor: Monitor) -> float | None:
@@ -339,7 +338,10 @@ class Scree:
 
 
 def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
-    """Return the variances of at most `count` ordinary components. So many `tables` of complete rows are permuted."""
+    """Return the variances of at most `count` ordinary components. So many `tables` of complete rows are permuted.
+
+    The t-th component is compared with the t-th one of permuted tables (parallel analysis, Horn 1965).
+    """
     S, rows = made.covariance, None
     if made.in_memory and made.missing is None and made.weights is None:
         rows = RowsLeft.of(made)
@@ -362,7 +364,6 @@ class Noise:
 
     components: list[ComponentNoise]  # a record for each component that was compared
     permutations: int  # the number of permuted tables that were asked for
-    feature_names: list[str] | None = None
     stopped: Stop | None = None  # why the comparison was stopped early, if it was
 
     def __repr__(self) -> str:
@@ -419,9 +420,7 @@ def noise(
     X: Any,
     *,
     permutations: int = 99,
-    stop_at: float | None = None,
     n_jobs: int | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Noise:
     """Compare each component with what the same search finds in tables with permuted columns.
 
@@ -436,12 +435,8 @@ def noise(
         Rows in memory, without missing values.
     permutations : int, default=99
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
-    stop_at : float, optional
-        Stop after the first component with a p-value above this. By default all components are compared.
     n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -463,20 +458,21 @@ def noise(
     """
     check_settings(model)
     permutations = check_count("permutations", permutations)
-    _check_comparable(model)
+    solver = get_solver(model.method)
+    _check_comparable(model, solver)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, None, None, monitor, feature_names=feature_names)
+        made = made_of(model, X, None, None, monitor)
         check_rows(made, "noise")
         sizes, found = sizes_of(model, made, monitor), None
-        if sizes.count > 1 and abilities_of(get_solver(model.method)).together:
+        if sizes.count > 1 and abilities_of(solver).together:
             raise ValueError(f"noise compares components one after the other, and method={model.method!r} does not.")
         ks = sizes.cardinalities
         if ks is None:
             found = components(clone(model).set_params(proof=None), made, sizes, monitor).solutions
             ks = [len(solution.support) for solution in found]
-        records, stopped = compare(
+        records = compare(
             RowsLeft.of(made),
-            get_solver(model.method),
+            solver,
             ks,
             np.flatnonzero(~made.constant),
             forced_places(model, made),
@@ -487,29 +483,21 @@ def noise(
             disjoint=model.joint == "disjoint",
             found=found,
             n_jobs=n_jobs,
-            stop_at=stop_at,
         )
     check_enough_done(len(records), 1, "component", monitor.stopped)
-    return Noise(records, permutations, None if made.names is None else list(made.names), stopped)
+    return Noise(records, permutations, monitor.stopped)
 
 
-def _check_comparable(model: "SparsePCA") -> None:
+def _check_comparable(model: "SparsePCA", solver: Solver) -> None:
     """Raise a ValueError if components of this kind cannot be compared with noise."""
-    solver = get_solver(model.method)
+    why = ""
     if model.joint == "span":
-        raise ValueError(
-            "noise compares components that are found one after the other, and joint='span' finds them together; "
-            "leave out joint=."
-        )
-    if penalty_of(solver) is not None:
-        raise ValueError(
-            "noise compares components of one size, and a penalty finds another size in each permuted table; give "
-            "cardinality= and a method without a penalty."
-        )
-    if abilities_of(solver).disjoint:
-        raise ValueError(f"noise compares components one after the other, and method={solver.name!r} does not.")
-    if model.deflation != "projection":
-        raise ValueError(
-            f"noise takes earlier components out of the rows, and deflation={model.deflation!r} cannot; give "
-            "deflation='projection'."
-        )
+        why = "joint='span' finds them together; leave out joint="
+    elif penalty_of(solver) is not None:
+        why = "a penalty finds another size in each permuted table; give cardinality= and a method without a penalty"
+    elif abilities_of(solver).disjoint:
+        why = f"method={solver.name!r} finds them together"
+    elif model.deflation != "projection":
+        why = f"deflation={model.deflation!r} cannot take a component out of rows; give deflation='projection'"
+    if why:
+        raise ValueError(f"noise compares components of given sizes, found one after the other: {why}.")
