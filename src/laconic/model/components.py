@@ -33,6 +33,17 @@ from laconic.search.support import EQUAL, finish, leading
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
+# A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
+NOTHING = 1e-15
+# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
+# per cent.
+ACCURACY = 1e-3
+# The share of what the last feature of a support adds that a hidden feature may have as its variance.
+HALF = 0.5
+# A unit vector depends on those before it if the squared length of the rest is at most this: that is rounding.
+DEPENDENT = 1e-20
+# A pivot that is smaller than this share of its variance is rounding. It is not divided by.
+ROUNDING = 1e-14
 # These searches compare more than the supports of one size. A bound for one size does not replace their status.
 _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
 
@@ -101,7 +112,22 @@ def concluded(
     certificate = None
     if bound is not None and certified:
         try:
-            certificate = _certificate(found, solution, bound, made, model.deflation)
+            certificate = certify(
+                found.covariance,
+                bound.cardinality,
+                solution.support,
+                solution.loadings,
+                bound.witness,
+                digest=made.digest(),
+                recipe=made.recipe,
+                feature_names=made.names,
+                kind=bound.kind,
+                deflation=model.deflation if found.earlier else None,
+                earlier=np.array(found.earlier) if found.earlier else None,
+                allowed=None if len(found.features) == found.covariance.n_features else found.features,
+                forced=found.features[found.problem.forced],
+                proved=Proved(bound.value, bound.margin),
+            )
         except ValueError as error:
             solution = with_note(solution, f"no certificate: {error}")
         else:
@@ -111,7 +137,11 @@ def concluded(
     if bound is not None:
         solution = solution.proved(bound)
     optimal = solution.status is Status.OPTIMAL and (certificate is None or certificate.proved)
-    status = _status(found, search, optimal=optimal)
+    status, stopped = Status.OPTIMAL if optimal else search, found.stopped
+    if search in _LARGER_CLAIMS:
+        status = search
+    if stopped is not None and (found.size_is_open or (status in (Status.LOCAL, Status.HEURISTIC))):
+        status = Status[stopped.name]
     scope = scope_of(
         np.setdiff1d(np.flatnonzero(~made.constant), found.features),
         found.features[found.problem.forced],
@@ -122,47 +152,6 @@ def concluded(
         feature_names=made.names,
     )
     return replace(solution, status=status, scope=scope), certificate
-
-
-def _status(found: Found, search: Status, *, optimal: bool) -> Status:
-    """Decide on the status: join how the search ended, why the work was stopped, and what is proved."""
-    if found.size_is_open and found.stopped is not None:
-        return Status[found.stopped.name]
-    if search in _LARGER_CLAIMS:
-        return search
-    if optimal:
-        return Status.OPTIMAL
-    if found.stopped is not None and search in (Status.LOCAL, Status.HEURISTIC):
-        return Status[found.stopped.name]
-    return search
-
-
-def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made, deflation: str) -> Certificate:
-    return certify(
-        found.covariance,
-        bound.cardinality,
-        solution.support,
-        solution.loadings,
-        bound.witness,
-        digest=made.digest(),
-        recipe=made.recipe,
-        feature_names=made.names,
-        kind=bound.kind,
-        deflation=deflation if found.earlier else None,
-        earlier=np.array(found.earlier) if found.earlier else None,
-        allowed=None if len(found.features) == found.covariance.n_features else found.features,
-        forced=found.features[found.problem.forced],
-        proved=Proved(bound.value, bound.margin),
-    )
-
-
-# Relative residual of the dense components: shares are read to a tenth of a per cent.
-ACCURACY = 1e-3
-
-# A unit vector depends on those before it if the squared length of the rest is at most this: that is rounding.
-DEPENDENT = 1e-20
-# A pivot that is smaller than this share of its variance is rounding. It is not divided by.
-ROUNDING = 1e-14
 
 
 def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:
@@ -226,15 +215,6 @@ def dense_variance(covariance: Covariance, features: Indices, count: int, monito
     with monitor.watch():
         values, _ = largest_eigenpairs(part.on_hand(), count, tolerance=ACCURACY)
     return float(np.maximum(values, 0.0).sum())
-
-
-# A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
-NOTHING = 1e-15
-# Relative residual of the dense component. Its variance is then accurate to about 1e-5: shares are read to a tenth of a
-# per cent.
-ACCURACY = 1e-3
-# The share of what the last feature of a support adds that a hidden feature may have as its variance.
-HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
