@@ -1,7 +1,18 @@
-"""The settings of a model: checks with clear sentences, and the data as the settings make them."""
+"""The settings of a model: checks with clear sentences, the data as the settings make them, and the sizes.
+
+If a user gives no number of features, it is the smallest that keeps 90 % of the dense component's variance. If that is
+more than 30, the sharpest bend of variance against the number of features is taken instead, if it is sharp and comes
+earlier; and if it is more than 100, in any case.
+
+The first part is right for tall data with a strong component. In wide, noisy data the dense component is mostly noise,
+and 90 % of it takes hundreds of features that carry nothing: 2085 with 100 rows of 5000 columns and a planted component
+of 20 features. There the curve of variance rises steeply as long as features carry the component, and slowly after
+that. A bend is sharp if the slope falls by half or more. In pure noise, and along the smooth curves of real tables
+without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -179,11 +190,6 @@ class Sizes:
     share: float | None = None  # of the dense component's variance
     choice: "Choice | None" = None  # how the numbers were chosen from the data, if they were
 
-    def first(self, count: int) -> "Sizes":
-        """Return the sizes of the first components."""
-        own = None if self.cardinalities is None else self.cardinalities[:count]
-        return replace(self, count=count, cardinalities=own)
-
 
 def sizes_of(model: "SparsePCA", made: Made, monitor: Monitor) -> Sizes:
     """Return how many components are wanted and of which sizes, checked against the data."""
@@ -195,16 +201,7 @@ def sizes_of(model: "SparsePCA", made: Made, monitor: Monitor) -> Sizes:
         choice = choice_in_fit(model, made, monitor)
         chosen = choice.cardinality or [choice.components[0].cardinality]
         sizes = Sizes(len(chosen), chosen, choice=choice)
-    forced, ks = forced_places(model, made), sizes.cardinalities
-    if ks is not None and len(forced) > min(ks):
-        raise ValueError(
-            f"forced_in names {len(forced)} features but cardinality={min(ks)}: force fewer or raise the cardinality."
-        )
-    if model.joint is not None and sizes.count > 1:
-        _check_joint(model, solver, sizes, forced)
-    _check_rank(made, sizes.count)
-    if ks is not None and penalty_of(solver) is None:
-        _check_enough(model, ks, int((~made.constant).sum()))
+    _check_sizes(model, made, solver, sizes)
     return sizes
 
 
@@ -245,47 +242,45 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     return Sizes(count, sizes)
 
 
-def _check_joint(model: "SparsePCA", solver: Solver, sizes: Sizes, forced: Indices) -> None:
-    if model.joint == "disjoint":
-        if len(forced):
-            raise ValueError(
-                f"forced_in puts a feature into each of n_components={sizes.count} components, which joint='disjoint' "
-                "forbids; drop one of the two."
-            )
-        return
-    if sizes.cardinalities is None or penalty_of(solver) is not None:
-        example = "cardinality=5, or cardinality=[5, 3] for two components"
-        raise ValueError(f"joint={model.joint!r} needs a number of features: {example}.")
-    if model.nonnegative:
+def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -> None:
+    """Raise a ValueError if the data have no components of these sizes, or the settings contradict each other."""
+    covariance, n, varying = made.covariance, made.covariance.n_features, int((~made.constant).sum())
+    forced, ks, count = forced_places(model, made), sizes.cardinalities, sizes.count
+    if ks is not None and len(forced) > min(ks):
         raise ValueError(
-            f"joint={model.joint!r} has no search for loadings of one sign; leave out nonnegative=True or joint=."
+            f"forced_in names {len(forced)} features but cardinality={min(ks)}: force fewer or raise the cardinality."
         )
-    if abilities_of(solver).together:
+    if model.joint == "disjoint" and count > 1 and len(forced):
         raise ValueError(
-            f"method={solver.name!r} finds components together in its own way; leave out method= or joint=."
+            f"forced_in puts a feature into each of n_components={count} components, which joint='disjoint' forbids; "
+            "drop one of the two."
         )
-
-
-def _check_rank(made: Made, count: int) -> None:
-    covariance, n = made.covariance, made.covariance.n_features
+    if model.joint == "span" and count > 1:
+        why = ""
+        if ks is None or penalty_of(solver) is not None:
+            why = "needs a number of features: cardinality=5, or cardinality=[5, 3] for two components"
+        elif model.nonnegative:
+            why = "has no search for loadings of one sign; leave out nonnegative=True or joint="
+        elif abilities_of(solver).together:
+            why = f"does not go with method={solver.name!r}, which does that in its own way; leave out one of them"
+        if why:
+            raise ValueError(f"joint='span' {why}.")
     if count > n:
         raise ValueError(f"n_components={count} exceeds the number of features, {n}: {made.name} has {n} feature(s).")
-    if not covariance.semidefinite:
-        return  # the search says when no positive variance is left
-    rank = rank_at_least(covariance.on_hand(), count)
+    # In a matrix that is not semidefinite, the search says when no positive variance is left.
+    rank = rank_at_least(covariance.on_hand(), count) if covariance.semidefinite else count
     if rank < count:
         raise ValueError(
             f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
         )
-
-
-def _check_enough(model: "SparsePCA", sizes: Sequence[int], varying: int) -> None:
-    if max(sizes) > varying:
-        warn(f"cardinality={max(sizes)} but only {varying} features may be used; no component uses more.")
-    if model.joint == "disjoint" and len(sizes) > 1 and sum(sizes) > varying:
+    if ks is None or penalty_of(solver) is not None:
+        return
+    if max(ks) > varying:
+        warn(f"cardinality={max(ks)} but only {varying} features may be used; no component uses more.")
+    if model.joint == "disjoint" and count > 1 and sum(ks) > varying:
         raise ValueError(
-            f"joint='disjoint' needs {sum(sizes)} features for cardinality={list(sizes)} but {varying} may be used; "
-            "ask for fewer."
+            f"joint='disjoint' needs {sum(ks)} features for cardinality={list(ks)} but {varying} may be used; ask for "
+            "fewer."
         )
 
 
