@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -11,7 +10,6 @@ import scipy.sparse as sp
 
 import laconic
 from laconic import SparsePCA
-from laconic.data.rows import Source
 from laconic.search import Greedy
 
 mpl.use("Agg")
