@@ -17,7 +17,7 @@ ROWS = np.random.default_rng(0).standard_normal((100, 60))
 
 def watched(monkeypatch, act):
     """Let `act(problem, solution, proof)` run before every bound of a fit."""
-    from laconic.model import found
+    from laconic.model import components as found
 
     real = found.bound_and_improve
 

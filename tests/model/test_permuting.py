@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe, make
-from laconic.model.permuting import RowsLeft
+from laconic.model.noise import RowsLeft
 
 
 def table(seed, n=30, p=8):

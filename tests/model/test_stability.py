@@ -61,7 +61,6 @@ def test_planted_features_are_found_again_and_noise_is_not():
     assert sorted(found.selected(0.9)) == [0, 1, 2, 3, 4, 5]
     assert sorted(found.selected(0.9, component=1)) == [0, 1, 2]
     assert (found.indices > 0.9).all()
-    assert found.correlations.min() > 0.8
     assert found.verdict.startswith("Component 1: 3 of its 3 features are chosen in at least 75 % of 40 half samples.")
     noise = drawn_again(np.random.default_rng(1).standard_normal((60, 15)), cardinality=3, resamples=40)
     assert noise.index < 0.4

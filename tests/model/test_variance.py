@@ -7,7 +7,7 @@ from helpers import random_psd
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
-from laconic.model.variance import explained_variances
+from laconic.model.components import explained_variances
 
 
 def sparse_unit_vectors(count, n, k, seed):

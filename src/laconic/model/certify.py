@@ -10,9 +10,9 @@ from laconic.bounds.exact import proof_of
 from laconic.bounds.least import bound_support
 from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import is_whole, places_of
-from laconic.core.arrays import Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
-from laconic.model.found import Found, concluded
+from laconic.model.components import Found, concluded
 from laconic.model.paths import earlier_components, without
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.proof import Certificate
@@ -30,34 +30,14 @@ if TYPE_CHECKING:
 class Certified:
     """Both bounds on the variance of some features, and the proof; `certify` makes it."""
 
-    solution: Solution  # the component on these features, with its bounds
+    support: Indices  # the features
+    loadings: Floats  # of the component on these features
+    lower: float  # its variance
+    upper: float  # the proved limit of the variance of every support of this size
+    gap: float  # (upper - lower) / lower
+    verdict: str  # a sentence that says what is proved
     certificate: Certificate | None  # the proof, which `laconic.verify` checks
     feature_names: tuple[str, ...] | None = None  # of all features
-
-    @property
-    def support(self) -> Indices:
-        """The features."""
-        return self.solution.support
-
-    @property
-    def lower(self) -> float:
-        """The variance of the component on these features."""
-        return self.solution.value if self.certificate is None else self.certificate.lower
-
-    @property
-    def upper(self) -> float:
-        """The proved limit of the variance of every support of this size."""
-        return self.solution.upper if self.certificate is None else self.certificate.upper
-
-    @property
-    def gap(self) -> float:
-        """(upper - lower) / lower."""
-        return self.solution.gap if self.certificate is None else self.certificate.gap
-
-    @property
-    def verdict(self) -> str:
-        """A sentence that says what is proved."""
-        return self.solution.verdict if self.certificate is None else self.certificate.verdict
 
     def __repr__(self) -> str:
         return (
@@ -69,7 +49,7 @@ class Certified:
         import pandas as pd
 
         names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
-        return pd.DataFrame({"feature": names, "loading": self.solution.loadings})
+        return pd.DataFrame({"feature": names, "loading": self.loadings})
 
 
 def certify(
@@ -129,10 +109,8 @@ def certify(
     size = _size(model, features, component)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         needed, name = (None, "forced_in") if features is None else (features, "features")
-        names = feature_names
-        made = made_of(
-            model, X, covariance, sample_weight, monitor, feature_names=names, features=size, needed=needed, called=name
-        )
+        how = {"feature_names": feature_names, "features": size, "needed": needed, "called": name}
+        made = made_of(model, X, covariance, sample_weight, monitor, **how)
         n = made.covariance.n_features
         if size > n:
             raise ValueError(f"cardinality={size} exceeds the number of features, {n}; ask for fewer.")
@@ -143,7 +121,9 @@ def certify(
                 problem = Problem(left, size, forced_places(model, made), model.nonnegative, monitor)
                 own = best = solve_at_hand(Auto(), problem)
             else:
-                places = _places(features, made.names, n)
+                places = np.unique(np.array(places_of(features, made.names, n, argument="features"), dtype=np.intp))
+                if len(places) < size:
+                    raise ValueError(f"features={list(features)} must name no feature twice.")
                 problem = Problem(left, size, monitor=monitor)
                 value, z = leading(left.submatrix(places))
                 if value <= 0:
@@ -154,7 +134,10 @@ def certify(
             own = replace(own, estimate=np.inf, witness=None)
             found = Found(left, np.arange(n), problem, own, list(before), bound=bound, stopped=monitor.stopped)
             solution, certificate = concluded(found, made, model)
-    return Certified(solution, certificate, made.names)
+    known = (solution.value, solution.upper, solution.gap, solution.verdict)
+    if certificate is not None:
+        known = (certificate.lower, certificate.upper, certificate.gap, certificate.verdict)
+    return Certified(solution.support, solution.loadings, *known, certificate, made.names)
 
 
 def _size(model: "SparsePCA", features: Any, component: int) -> int:
@@ -168,10 +151,3 @@ def _size(model: "SparsePCA", features: Any, component: int) -> int:
     if not is_whole(k):
         raise ValueError(f"cardinality={k!r} must be a number, or give the features to certify.")
     return int(k)
-
-
-def _places(features: Sequence[str | int], names: Sequence[str] | None, n: int) -> Indices:
-    places = places_of(features, names, n, argument="features")
-    if len(set(places)) < len(places):
-        raise ValueError(f"features={list(features)} must name no feature twice.")
-    return np.sort(np.array(places, dtype=np.intp))

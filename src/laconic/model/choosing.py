@@ -17,7 +17,7 @@ from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
-from laconic.model.permuting import ComponentNoise, RowsLeft, compare
+from laconic.model.noise import ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, seed_of
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
@@ -41,6 +41,7 @@ MOST_COMPONENTS = 20
 NOTHING = 1e-12
 # Two criteria agree if they differ by at most this share of the number of features, and always if by one feature.
 NEAR = 0.1
+NEEDS_ROWS = "it needs rows in memory, complete and of equal weight, not a covariance matrix"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,6 @@ def choose(
     max_cardinality: int | None = None,
     folds: int = 5,
     n_rows: int | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Choice:
     """Choose the number of features of each component, and the number of components.
 
@@ -156,8 +156,6 @@ def choose(
         The number of parts into which "cv" divides the entries.
     n_rows : int, optional
         The number of rows behind a covariance matrix; "bic" and "ebic" need it.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -186,7 +184,7 @@ def choose(
     if n_rows is not None:
         n_rows = check_count("n_rows", n_rows, 2)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names)
+        made = made_of(model, X, covariance, sample_weight, monitor)
         solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
         paths = solver if isinstance(solver, PathSolver) else OneByOne(solver)
         chooser = _Chooser(model, made, monitor, asked[0], "cv" in asked, None, max_cardinality, folds, paths, n_rows)
@@ -196,11 +194,10 @@ def choose(
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    cardinality, parallel = model.cardinality, model.n_components == "parallel"
-    given = None if isinstance(cardinality, str) else cardinality
-    criterion = cardinality if isinstance(cardinality, str) else "cv" if given is None else None
+    given = None if isinstance(model.cardinality, str) else model.cardinality
+    criterion = model.cardinality if isinstance(model.cardinality, str) else "cv" if given is None else None
     chooser = _Chooser(model, made, monitor.part(2), criterion, criterion == "cv", given)
-    choice = chooser.answer("parallel" if parallel else 1 if model.n_components is None else model.n_components)
+    choice = chooser.answer(model.n_components or 1)
     if not choice.n_components:
         warn(f"{choice.without_components} The fit has one component all the same.")
     return choice
@@ -219,29 +216,23 @@ class OneByOne:
 
     def path(self, problem: Problem) -> list[Solution]:
         """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
-        least, solver = max(1, len(problem.forced)), self.solver
-        count = problem.cardinality - least + 1
+        least = max(1, len(problem.forced))
         solutions: list[Solution] = []
+        # With a stopped monitor a solver returns at once.
+        for k in range(least, problem.cardinality + 1):
+            start = solutions[-1].support if solutions else None
+            found = self.solver.solve(problem.with_cardinality(k), start=start)
+            solutions.append(not_below(found, solutions[-1]) if solutions else found)
         with problem.monitor.watch():
-            while len(solutions) < count:
-                solutions.append(self._one_more(problem, least, solutions))
-            for place in range(count - 2, -1, -1):
+            for place in range(len(solutions) - 2, -1, -1):
                 problem.monitor.tick()
                 below, above = solutions[place], solutions[place + 1]
                 if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
                     continue
-                again = solver.solve(problem.with_cardinality(least + place), start=above.support)
+                again = self.solver.solve(problem.with_cardinality(least + place), start=above.support)
                 if again.value > below.value * (1 + EQUAL):
                     solutions[place] = again
-        # With a stopped monitor a solver returns at once.
-        while len(solutions) < count:
-            solutions.append(self._one_more(problem, least, solutions))
         return solutions
-
-    def _one_more(self, problem: Problem, least: int, solutions: list[Solution]) -> Solution:
-        start = solutions[-1].support if solutions else None
-        found = self.solver.solve(problem.with_cardinality(least + len(solutions)), start=start)
-        return not_below(found, solutions[-1]) if solutions else found
 
 
 def not_below(found: Solution, smaller: Solution) -> Solution:
@@ -269,27 +260,23 @@ class _Chooser:
     def __post_init__(self) -> None:
         made, last, n = self.made, self.max_cardinality, int((~self.made.constant).sum())
         self.forced = forced_places(self.model, made)
-        small = made.in_memory and made.rows.shape[0] * made.rows.shape[1] <= SMALL_NUMBERS
+        least = max(1, len(self.forced))
         self.rows: RowsLeft | None = None
-        if small and made.weights is None and made.missing is None:
-            dense = made.rows.toarray() if sp.issparse(made.rows) else made.rows
-            self.rows = RowsLeft.of(replace(made, rows=dense))
         if made.in_memory:
-            self.n_rows = made.rows.shape[0]
+            self.n_rows, columns = made.rows.shape
+            if self.n_rows * columns <= SMALL_NUMBERS and made.weights is None and made.missing is None:
+                dense = made.rows.toarray() if sp.issparse(made.rows) else made.rows
+                self.rows = RowsLeft.of(replace(made, rows=dense))
         self.seed = 0 if self.model.random_state is None else seed_of(self.model.random_state)
-        if last is not None and (not is_whole(last) or not max(1, len(self.forced)) <= last <= n):
-            least = f"{len(self.forced)}, as many as are forced in," if len(self.forced) > 1 else "1"
+        if last is not None and (not is_whole(last) or not least <= last <= n):
+            start = f"{least}, as many as are forced in," if least > 1 else "1"
             raise ValueError(
-                f"max_cardinality={last!r} must be an int from {least} to the number of features that vary and may be "
+                f"max_cardinality={last!r} must be an int from {start} to the number of features that vary and may be "
                 f"used, {n}."
             )
-        if not is_whole(self.folds) or self.folds < 2:
-            raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
+        check_count("folds", self.folds, 2)
         if self.held_out and self.rows is None:
-            raise ValueError(
-                "The criterion cv holds out single entries; it needs rows in memory, complete and of equal weight, not "
-                "a covariance matrix; choose hull or sparseness."
-            )
+            raise ValueError(f"The criterion cv holds out single entries; {NEEDS_ROWS}; choose hull or sparseness.")
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
             raise ValueError(
                 f"The criterion {self.criterion} needs the number of rows, which is not known; choose hull or "
@@ -300,10 +287,7 @@ class _Chooser:
         """Return the choice for a number of components, or for as many as are better than noise ("parallel")."""
         parallel, covariance = n_components == "parallel", self.made.covariance
         if parallel and self.rows is None:
-            raise ValueError(
-                "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight, not "
-                "a covariance matrix; give a number."
-            )
+            raise ValueError(f"n_components='parallel' permutes columns; {NEEDS_ROWS}; give a number.")
         most = int(n_components) if not parallel else min(MOST_COMPONENTS, covariance.n_features)
         if parallel and is_sequence(self.sizes):
             most = len(self.sizes)
@@ -355,7 +339,7 @@ class _Chooser:
         if not float(problem.covariance.diagonal.max()) > NOTHING * float(self.made.covariance.diagonal.max()):
             return None
         solutions = self.solver.path(problem) if size is None else [self.solver.solve(problem)]
-        path = _path_values(problem, solutions, self.n_rows)
+        path = PathValues.of(problem, solutions, largest_eigenpair(problem.covariance)[0], self.n_rows)
         curves: dict[str, Curve] = {}
         if size is not None:
             k, reason = last, f"{len(solutions[0].support)} features were asked for."
@@ -375,7 +359,7 @@ class _Chooser:
 
     def _beside_noise(self, rows: RowsLeft, free: Indices, one: ComponentChoice) -> ComponentChoice:
         """Compare a component with what the same search finds in permuted columns."""
-        found, _ = compare(
+        found = compare(
             rows,
             self.solver,
             [one.cardinality],
@@ -393,20 +377,6 @@ class _Chooser:
         return replace(one, noise=noise, reason=f"{one.reason} {verdict}")
 
 
-def _path_values(problem: Problem, solutions: Sequence[Solution], n_rows: int | None) -> PathValues:
-    covariance = problem.covariance
-    variances = np.sort(covariance.diagonal)
-    return PathValues(
-        np.arange(problem.cardinality - len(solutions) + 1, problem.cardinality + 1),
-        np.array([solution.value for solution in solutions]),
-        covariance.trace,
-        largest_eigenpair(covariance)[0],
-        float(variances[-2]) if len(variances) > 1 else 0.0,
-        covariance.n_features,
-        n_rows,
-    )
-
-
 def _reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues) -> tuple[int, str]:
     """Return the number of features that a criterion recommends, and the reason, which says who disagrees."""
     assert criterion is not None
@@ -420,12 +390,11 @@ def _reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues
     text = note + _why(used, curves[used], k, path)
     if k == path.cardinalities[-1] < path.n_features:
         text += f" That is the largest number that was tried; raise max_cardinality above {k}."
-    near = max(1.0, NEAR * k)
     others = {CRITERIA[name]: c.chosen for name, c in curves.items() if name not in (used, criterion)}
-    agree = [name for name, chosen in others.items() if abs(chosen - k) <= near]
-    differ = [f"{name} chooses {chosen or 'none'}" for name, chosen in others.items() if abs(chosen - k) > near]
+    agree = [name for name, chosen in others.items() if abs(chosen - k) <= max(1.0, NEAR * k)]
+    differ = [f"{name} chooses {chosen or 'none'}" for name, chosen in others.items() if name not in agree]
     if agree:
-        text += f" {_capital(_listed(agree))} agree{'s' if len(agree) == 1 else ''}."
+        text += f" {_sentence(agree)} agree{'s' if len(agree) == 1 else ''}."
     if differ:
         text += f" The criteria {'partly ' if agree else ''}disagree: {_listed(differ)}."
     return k, text
@@ -444,18 +413,16 @@ def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
             f"least, at {least}."
         )
     if criterion == "hull":
-        share = path.values[place] / path.dense
-        return (
-            f"The curve of variance bends most at {features}, which keep {at_least(100 * share, 3)} % of the dense "
-            "component's variance."
-        )
-    what = "largest" if criterion == "sparseness" else "least"
-    return f"{_capital(CRITERIA[criterion])} is {what} at {features}."
+        kept = at_least(100 * path.values[place] / path.dense, 3)
+        return f"The curve of variance bends most at {features}, which keep {kept} % of the dense component's variance."
+    return f"{_sentence([CRITERIA[criterion]])} is {'largest' if criterion == 'sparseness' else 'least'} at {features}."
 
 
-def _capital(text: str) -> str:
+def _sentence(parts: list[str]) -> str:
+    """Return the parts as the beginning of a sentence."""
+    text = _listed(parts)
     return text[0].upper() + text[1:]
 
 
 def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -4,6 +4,7 @@ If the solver has a quick first stage, a fast bound follows it at once. Where th
 search is not run.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +13,20 @@ from sklearn.utils import check_random_state
 
 from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof
-from laconic.bounds.least import closes
+from laconic.bounds.least import bound_and_improve, closes, least_proved, with_note
 from laconic.bounds.methods import get_solver
 from laconic.bounds.tight import on_all, solve_at_hand
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
+from laconic.core.words import scope_of
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.found import Found, bounded, concluded
-from laconic.model.joint import Together, hold_most
-from laconic.model.settings import forced_places, penalty_of
-from laconic.model.sizes import Sizes, by_default, smallest_that_keeps
-from laconic.model.variance import explained_variances
-from laconic.proof import UpperBound
+from laconic.model.joint import Spanning, hold_most
+from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
+from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
+from laconic.proof.gate import kind_of
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of
 from laconic.search.support import EQUAL, finish, leading
 
@@ -35,11 +35,186 @@ if TYPE_CHECKING:
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
-# Relative residual of the dense component. Its variance is then accurate to about 1e-5: shares are read to a tenth of a
+# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
 # per cent.
 ACCURACY = 1e-3
 # The share of what the last feature of a support adds that a hidden feature may have as its variance.
 HALF = 0.5
+# A unit vector depends on those before it if the squared length of the rest is at most this: that is rounding.
+DEPENDENT = 1e-20
+# A pivot that is smaller than this share of its variance is rounding. It is not divided by.
+ROUNDING = 1e-14
+# These searches compare more than the supports of one size. A bound for one size does not replace their status.
+_LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
+
+
+@dataclass(eq=False)
+class Found:
+    """A component: what was asked, and what is known so far."""
+
+    covariance: Covariance  # S on all features, with the earlier components removed
+    features: Indices  # those that were free; `problem` and `solution` number them from zero
+    problem: Problem  # its cardinality is that of the supports that the solution is compared with
+    solution: Solution
+    earlier: list[Floats] = field(default_factory=list)  # the components removed before, as vectors on all features
+    dense_variance: float = np.nan  # of the dense component on the same covariance, of the features that were free
+    bound: UpperBound | None = None
+    stopped: Stop | None = None  # why the work on it was stopped, if it was
+    size_is_open: bool = False  # the search for the smallest cardinality was stopped: a smaller support may do
+
+    @property
+    def support(self) -> Indices:
+        """The features that it uses."""
+        return np.asarray(self.features[self.solution.support])
+
+    @property
+    def vector(self) -> Floats:
+        """The component as a vector on all features."""
+        return replace(self.solution, support=self.support).vector(self.covariance.n_features)
+
+
+def bounded(
+    problem: Problem, solution: Solution, proof: Proof | None, *, improve: bool = False
+) -> tuple[Solution, UpperBound | None]:
+    """Return the solution or a better one, and a proved bound on supports of the problem's cardinality, or None.
+
+    Without `proof` only the bound that the solver gives is proved. Without `improve` a better solution that the proof
+    meets is not taken: the `reason` of the solution then names its value.
+    """
+    if solution.value <= 0:
+        return solution, None
+    best = solution
+    try:
+        if proof is None:
+            if solution.witness is None:
+                return solution, None
+            own = Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness)
+            bound = least_proved(problem, [own])
+        else:
+            bound, best = bound_and_improve(problem, solution, proof)
+    except ProofError as error:
+        noted = with_note(solution, f"a proof failed: {error}")
+        if proof is None or solution.witness is None:
+            return noted, None
+        # The solver's own witness failed, and other bounds may pass.
+        return bounded(problem, replace(noted, estimate=np.inf, witness=None), proof, improve=improve)
+    if not improve and best.value > solution.value * (1 + EQUAL):
+        note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
+        return with_note(solution, note), bound
+    return best, bound
+
+
+def concluded(
+    found: Found, made: Made, model: "SparsePCA", *, certified: bool = True
+) -> tuple[Solution, Certificate | None]:
+    """Return the solution in terms of all features, with its bound, status and scope, and its certificate."""
+    solution, bound = replace(found.solution, support=found.support), found.bound
+    certificate = None
+    if bound is not None and certified:
+        try:
+            certificate = certify(
+                found.covariance,
+                bound.cardinality,
+                solution.support,
+                solution.loadings,
+                bound.witness,
+                digest=made.digest(),
+                recipe=made.recipe,
+                feature_names=made.names,
+                kind=bound.kind,
+                deflation=model.deflation if found.earlier else None,
+                earlier=np.array(found.earlier) if found.earlier else None,
+                allowed=None if len(found.features) == found.covariance.n_features else found.features,
+                forced=found.features[found.problem.forced],
+                proved=Proved(bound.value, bound.margin),
+            )
+        except ValueError as error:
+            solution = with_note(solution, f"no certificate: {error}")
+        else:
+            # The certificate leaves room for the rounding errors of other machines.
+            bound = bound.raised_to(certificate.upper, certificate.margin)
+    search = solution.status
+    if bound is not None:
+        solution = solution.proved(bound)
+    optimal = solution.status is Status.OPTIMAL and (certificate is None or certificate.proved)
+    status, stopped = Status.OPTIMAL if optimal else search, found.stopped
+    if search in _LARGER_CLAIMS:
+        status = search
+    if stopped is not None and (found.size_is_open or (status in (Status.LOCAL, Status.HEURISTIC))):
+        status = Status[stopped.name]
+    scope = scope_of(
+        np.setdiff1d(np.flatnonzero(~made.constant), found.features),
+        found.features[found.problem.forced],
+        earlier=len(found.earlier),
+        # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
+        nonnegative=found.problem.nonnegative and status is not Status.OPTIMAL,
+        matrix=made.recipe.in_words if certified else "",
+        feature_names=made.names,
+    )
+    return replace(solution, status=status, scope=scope), certificate
+
+
+def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:
+    """Return the variance that each component explains, by three definitions.
+
+    The components z_1, ..., z_m are unit vectors, one in each row, and S is the covariance before any deflation.
+
+        span  The variance that z_j adds if the data are projected on the span of z_1, ..., z_j: q'Sq, where q is the
+              part of z_j orthogonal to the components before it, scaled to unit length. The sum over all components is
+              the variance that they explain together.
+        raw   z_j'Sz_j, the variance of the scores. Variance that two components share is counted twice.
+        qr    The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani
+              2006): R_jj^2 in the QR decomposition of the scores. It is NaN if S is not semidefinite: there are no
+              scores with the covariance S then.
+    """
+    hand = slice(None) if covariance.at_hand is None else covariance.at_hand
+    own = components[:, hand]
+    gram = own @ covariance.on_hand().product(np.ascontiguousarray(own.T))
+    residual = _without_earlier(components @ components.T)
+    span = (residual @ gram @ residual.T).diagonal().copy()
+    if not covariance.semidefinite:
+        return {"span": span, "raw": gram.diagonal().copy(), "qr": np.full(len(gram), np.nan)}
+    return {"span": np.maximum(span, 0.0), "raw": gram.diagonal().copy(), "qr": _pivots(gram)}
+
+
+def _without_earlier(lengths: Floats) -> Floats:
+    """Return T such that the rows of TZ are orthonormal, given ZZ'. A row that depends on earlier rows becomes zero."""
+    m = len(lengths)
+    transform = np.zeros((m, m))
+    for j in range(m):
+        row = np.zeros(m)
+        row[j] = 1.0
+        # The second pass removes the rounding errors of the first.
+        for _ in range(2):
+            row -= (transform[:j] @ lengths @ row) @ transform[:j]
+        square = float(row @ lengths @ row)
+        if square > DEPENDENT:
+            transform[j] = row / np.sqrt(square)
+    return transform
+
+
+def _pivots(gram: Floats) -> Floats:
+    """Return the squared diagonal of the Cholesky factor of a semidefinite matrix."""
+    work = gram.copy()
+    pivots = np.zeros(len(gram))
+    for j in range(len(gram)):
+        pivots[j] = max(float(work[j, j]), 0.0)
+        if pivots[j] > ROUNDING * gram[j, j]:
+            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j] / pivots[j], work[j, j + 1 :])
+    return pivots
+
+
+def dense_variance(covariance: Covariance, features: Indices, count: int, monitor: Monitor) -> float:
+    """Return about the variance that a number of dense components hold, of the features at hand that may be used.
+
+    It is NaN if the user interrupts the computation.
+    """
+    everything = len(features) == covariance.n_features
+    part: Covariance = covariance if everything else SubsetCovariance(covariance, features)
+    values = np.array([math.nan])
+    with monitor.watch():
+        values, _ = largest_eigenpairs(part.on_hand(), count, tolerance=ACCURACY)
+    return float(np.maximum(values, 0.0).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +225,7 @@ class Components:
     certificates: list[Any]  # one for each component; with joint="span" one for all
     dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Together | None = None  # what is proved of all components, with joint="span"
+    together: Spanning | None = None  # what is proved of all components, with joint="span"
     one_by_one: bool = True  # whether each was found given the earlier ones
 
 

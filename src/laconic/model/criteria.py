@@ -21,6 +21,7 @@ and the held-out entry x_j by t z_j; by zero, the mean, if feature j is not used
 support adds the error (t z_j)^2 to its entries, so that more is not always better. One feature alone predicts nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -29,7 +30,7 @@ from scipy.special import gammaln
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.search.problem import PathSolver, Problem
+from laconic.search.problem import PathSolver, Problem, Solution
 
 Criterion: TypeAlias = Literal["cv", "hull", "sparseness", "bic", "ebic"]
 # The criteria, each with its words for a sentence.
@@ -61,6 +62,17 @@ class PathValues:
     second: float  # the second largest variance of a single feature
     n_features: int
     n_rows: int | None  # None if only a covariance is known
+
+    @classmethod
+    def of(
+        cls, problem: Problem, solutions: Sequence[Solution], dense: float, n_rows: int | None = None
+    ) -> "PathValues":
+        """Return the values of solutions of consecutive cardinalities, the last one that of the problem."""
+        S, last = problem.covariance, problem.cardinality
+        second = float(np.partition(S.diagonal, -2)[-2]) if S.n_features > 1 else 0.0
+        sizes = np.arange(last - len(solutions) + 1, last + 1)
+        values = np.array([solution.value for solution in solutions])
+        return cls(sizes, values, S.trace, dense, second, S.n_features, n_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,8 @@ column that a component uses, so that columns that do no harm are not mentioned.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -52,30 +51,47 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
 
     `covariance` is that of the fit, before any deflation, with the features at hand that the search needed.
     """
-    label = _Label(made.names)
-    used = np.unique(np.concatenate(model.supports_)) if model.supports_ else np.array([], dtype=np.intp)
-    if not len(used):
-        return []
-    values, varying = _columns(made, used), np.flatnonzero(~made.constant)
+    used, varying = np.unique(np.concatenate(model.supports_)), np.flatnonzero(~made.constant)
+    values = _columns(made, used)
+    label = _Label(made)
     ids: list[int] = []
-    marks: list[_Mark] = []
+    marked: set[int] = set()
+    hints = []
     if values is not None:
-        marks = list(_marks(used, values))
-        ids = [int(j) for j, column in zip(used, values.T, strict=True) if _is_id(column, label(j))]
-    # What else is odd about a column with such a mark may come from the mark.
-    marked = {mark.place for mark in marks}
-    hints = [*_of_marks(marks, 0 if values is None else len(values), label), *_of_ids(ids, label)]
+        marked, hints = _of_marks(used, values, label)
+        ids = [int(j) for j, column in zip(used, values.T, strict=True) if _is_id(column, label.plain(j))]
+    if ids:
+        look, it = ("looks like a row number or an id", "it") if len(ids) == 1 else ("look like row numbers", "them")
+        hints.append(
+            f"{listed([label.quoted(j) for j in ids])} {look}, and a component uses {it}; leave {it} out, for example "
+            f"with drop={','.join(label.plain(j) for j in ids)!r}."
+        )
     if not model.scale:
-        alone = list(_alone(model, covariance, varying, {*ids, *marked}))
-        hints += [_of_one(number, place, covariance, label) for number, place in alone]
-        first = model.supports_[0]
+        # What else is odd about a column with such a mark may come from the mark.
+        alone = list(_alone(model, covariance, varying, {*ids, *marked}, label))
+        hints += alone
+        first, variances = model.supports_[0], covariance.diagonal[varying]
         explained = ids or alone or not marked.isdisjoint(first.tolist())
-        if values is not None and not explained and _by_variance(first, covariance, varying):
-            own = values[:, np.searchsorted(used, first)]
-            if not _in_one_unit(own):
-                hints.append(_of_variances(covariance.diagonal[varying]))
-    hints += _of_pairs(model, covariance, marked, label)
-    return hints
+        by_variance = values is not None and not explained and _by_variance(first, covariance, varying)
+        if by_variance and not _in_one_unit(values[:, np.searchsorted(used, first)]):
+            hints.append(
+                f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
+                "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
+            )
+    return [*hints, *_of_pairs(model, covariance, marked, label)]
+
+
+class _Label:
+    """The names of features, or their numbers."""
+
+    def __init__(self, made: Made) -> None:
+        self.names = made.names
+
+    def plain(self, place: int) -> str:
+        return str(place) if self.names is None else str(self.names[place])
+
+    def quoted(self, place: int) -> str:
+        return f"column {place}" if self.names is None else repr(self.plain(place))
 
 
 def _columns(made: Made, columns: Indices) -> Floats | None:
@@ -93,27 +109,6 @@ def _columns(made: Made, columns: Indices) -> Floats | None:
         return np.asarray(next(block.rows for block in blocks if len(block.rows)))
 
 
-def _asked(model: "SparsePCA", place: int) -> int | None:
-    """Return the number of features that a component was asked to have; None if it was not asked for."""
-    sizes: Any = model.cardinality if model.choice_ is None else model.choice_.cardinality
-    if is_whole(sizes):
-        return sizes
-    return int(sizes[place]) if is_sequence(sizes) and place < len(sizes) else None
-
-
-class _Label:
-    """The name of a feature, or its number."""
-
-    def __init__(self, names: Sequence[str] | None) -> None:
-        self.names = names
-
-    def __call__(self, place: int) -> str:
-        return str(place) if self.names is None else str(self.names[place])
-
-    def quoted(self, place: int) -> str:
-        return f"column {place}" if self.names is None else repr(str(self.names[place]))
-
-
 def _whole(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
 
@@ -123,19 +118,9 @@ def _in_one_unit(values: Floats) -> bool:
     return _whole(values) and bool((values >= 0).all() or np.abs(values).max() <= LARGEST_CODE)
 
 
-@dataclass(frozen=True)
-class _Mark:
-    """A number in a column that looks like the mark of a missing value."""
-
-    place: int
-    value: int
-    rows: int  # the rows that hold it
-    low: float  # the least of the other values
-    high: float
-
-
-def _marks(places: Indices, values: Floats) -> Iterator[_Mark]:
-    """Yield the numbers of `MARKS` that occur more than once in a column and lie far outside of its other values."""
+def _of_marks(places: Indices, values: Floats, label: _Label) -> tuple[set[int], list[str]]:
+    """Return the columns with numbers of `MARKS` that occur more than once, far from all others, and the hints."""
+    found: dict[int, list[tuple[int, int, float, float]]] = {}
     # The least and the largest value, without NaN, say which columns need a closer look.
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     for column in np.flatnonzero(np.isin(low, MARKS) | np.isin(high, MARKS)):
@@ -146,21 +131,20 @@ def _marks(places: Indices, values: Floats) -> Iterator[_Mark]:
             continue
         least, most = own[~often][[0, -1]]
         far = often & (np.maximum(own - most, least - own) > FAR * (most - least))
+        others = own[~far]
         for value, rows in zip(own[far], counts[far], strict=True):
-            others = own[~far]
-            yield _Mark(int(places[column]), int(value), int(rows), float(others[0]), float(others[-1]))
-
-
-def _of_marks(marks: Sequence[_Mark], rows: int, label: _Label) -> Iterator[str]:
-    for value in dict.fromkeys(mark.value for mark in marks):
-        own = [mark for mark in marks if mark.value == value]
-        hold, up_to = ("holds", "") if len(own) == 1 else ("hold", "up to ")
-        low, high = min(mark.low for mark in own), max(mark.high for mark in own)
-        yield (
-            f"{listed([label.quoted(mark.place) for mark in own])} {hold} {value} in {up_to}"
-            f"{max(mark.rows for mark in own)} of {rows} rows looked at, and otherwise {low:.6g} to {high:.6g}; if "
-            f"{value} marks a missing value, replace it by NaN, or read the table with na='{value}'."
+            mark = (int(places[column]), int(rows), float(others[0]), float(others[-1]))
+            found.setdefault(int(value), []).append(mark)
+    hints = []
+    for value, marks in found.items():
+        columns, rows, lows, highs = zip(*marks, strict=True)
+        hold, up_to = ("holds", "") if len(marks) == 1 else ("hold", "up to ")
+        hints.append(
+            f"{listed([label.quoted(j) for j in columns])} {hold} {value} in {up_to}{max(rows)} of {len(values)} rows "
+            f"looked at, and otherwise {min(lows):.6g} to {max(highs):.6g}; if {value} marks a missing value, replace "
+            f"it by NaN, or read the table with na='{value}'."
         )
+    return {mark[0] for marks in found.values() for mark in marks}, hints
 
 
 def _is_id(values: Floats, name: str) -> bool:
@@ -172,39 +156,29 @@ def _is_id(values: Floats, name: str) -> bool:
     return ID_NAME.fullmatch(name) is not None and len(np.unique(values)) == len(values)
 
 
-def _of_ids(ids: Sequence[int], label: _Label) -> Iterator[str]:
-    if ids:
-        look, it = ("looks like a row number or an id", "it") if len(ids) == 1 else ("look like row numbers", "them")
-        yield (
-            f"{listed([label.quoted(j) for j in ids])} {look}, and a component uses {it}; leave {it} out, for example "
-            f"with drop={','.join(label(j) for j in ids)!r}."
-        )
-
-
 def _alone(
-    model: "SparsePCA", covariance: Covariance, varying: Indices, others: Collection[int]
-) -> Iterator[tuple[int, int]]:
-    """Yield components, numbered from 1, that one column with a large variance makes alone, and that column.
+    model: "SparsePCA", covariance: Covariance, varying: Indices, others: Collection[int], label: _Label
+) -> Iterator[str]:
+    """Yield hints about components that one column with a large variance makes alone, if they may have more.
 
     `others` are columns of which another hint speaks.
     """
-    variances = covariance.diagonal[varying]
-    if len(variances) < 2:
+    variances = covariance.diagonal
+    if len(varying) < 2:
         return
-    second, largest = np.sort(variances)[-2:]
-    for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
+    second, largest = np.sort(variances[varying])[-2:]
+    sizes: Any = model.cardinality if model.choice_ is None else model.choice_.cardinality or None
+    for index, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True)):
         place = int(support[np.argmax(np.abs(row[support]))])
-        is_large = covariance.diagonal[place] == largest > LARGER * second
-        if is_large and row[place] ** 2 >= ALONE and _asked(model, number - 1) != 1 and place not in others:
-            yield number, place
-
-
-def _of_one(number: int, place: int, covariance: Covariance, label: _Label) -> str:
-    return (
-        f"Component {number} is {label.quoted(place)} almost alone, because its variance, "
-        f"{covariance.diagonal[place]:.3g}, is far larger than any other; if the units of the columns differ, give "
-        f"scale=True, or leave it out with drop={label(place)!r}."
-    )
+        size = sizes[index] if is_sequence(sizes) else sizes
+        one_was_asked_for = is_whole(size) and size == 1
+        is_large = variances[place] == largest > LARGER * second
+        if is_large and row[place] ** 2 >= ALONE and not one_was_asked_for and place not in others:
+            yield (
+                f"Component {index + 1} is {label.quoted(place)} almost alone, because its variance, "
+                f"{variances[place]:.3g}, is far larger than any other; if the units of the columns differ, give "
+                f"scale=True, or leave it out with drop={label.plain(place)!r}."
+            )
 
 
 def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> bool:
@@ -216,13 +190,6 @@ def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> 
     differ = variances[varying].max() > RATIO * variances[varying].min()
     least = variances[support].min()
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
-
-
-def _of_variances(variances: Floats) -> str:
-    return (
-        f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 uses "
-        "the columns with the largest ones; if the units of the columns differ, give scale=True."
-    )
 
 
 def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int], label: _Label) -> Iterator[str]:
@@ -246,5 +213,5 @@ def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int
         which = listed([f"{label.quoted(a)} and {label.quoted(b)}" for a, b in pairs], MOST_PAIRS)
         yield (
             f"{which} are perfectly correlated, so that each can stand for the other; leave one of them out, for "
-            f"example with drop={label(pairs[0][1])!r}."
+            f"example with drop={label.plain(pairs[0][1])!r}."
         )

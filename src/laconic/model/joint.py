@@ -17,7 +17,6 @@ from laconic.core.words import Scope, at_most, percent, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.found import described
 from laconic.proof import Certificate, ProofError, certify
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
@@ -32,7 +31,7 @@ ACCURACY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class Spanning:
     """Components that were found together, and a bound on what they hold."""
 
     solutions: list[Solution]  # on all features; the value of each is what it adds to the others
@@ -50,7 +49,7 @@ def hold_most(
     problem: Problem,
     found: Floats,
     sizes: list[int],
-) -> Together:
+) -> Spanning:
     """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
 
     `covariance` is about all features, and `problem` about those that vary, its cardinality the largest of all `sizes`.
@@ -80,7 +79,7 @@ def hold_most(
         f"{_added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
     ]
-    return Together(solutions, uppers, dense, verdicts, upper, certificate)
+    return Spanning(solutions, uppers, dense, verdicts, upper, certificate)
 
 
 def _signed(vectors: Floats, forced: Indices) -> Floats:
@@ -138,7 +137,9 @@ def _bounded(
             used,
             components[:, used],
             witness,
-            **described(made),
+            digest=made.digest(),
+            recipe=made.recipe,
+            feature_names=made.names,
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             proved=proved,

@@ -30,26 +30,332 @@ real is at most the level, whatever the number of components.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from laconic.bounds.methods import get_solver
-from laconic.core.arrays import Floats
-from laconic.core.monitor import Monitor, Stop
+from laconic.bounds.tight import solve_at_hand
+from laconic.core.arrays import Floats, Indices
+from laconic.core.monitor import Monitor, Stop, threads_for
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
+from laconic.covariance.make import Made, Recipe, make
+from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.components import components
-from laconic.model.permuting import LEVEL, ComponentNoise, RowsLeft, compare
-from laconic.model.resampling import check_count, check_enough_done, check_rows, seed_of
-from laconic.model.settings import check_settings, forced_places, made_of, penalty_of
-from laconic.model.sizes import sizes_of
-from laconic.search.problem import abilities_of
+from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
+from laconic.model.settings import check_settings, forced_places, made_of, penalty_of, sizes_of
+from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
+
+# A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
+SHORTEST = 1e-6
+# Columns with more than this share of nonzero entries are permuted one by one. In others, rows drawn at random rarely
+# meet, and all columns are permuted together.
+DENSE_SHARE = 0.25
+# A component is called no better than noise if its p-value is above this.
+LEVEL = 0.05
+# The quantile of the values in noise that tables and pictures show.
+QUANTILE = 0.95
+# Values that differ by less than this share are equal. With one feature, all permuted tables have the same value.
+EQUAL = 1e-9
+# A component explains nothing if its variance is at most this share of the first one's: that is rounding.
+NOTHING = 1e-15
+# The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
+ACCURACY = 1e-4
+NO_TIME = "It was not compared with noise: there was no time left."
+
+
+@dataclass(frozen=True, eq=False)
+class RowsLeft:
+    """Rows less some components: XR with R = (I - z_1 z_1')(I - z_2 z_2')..."""
+
+    rows: Any  # dense: centred, scaled, and divided by the root of the divisor; sparse: scaled only, stored by column
+    center: bool
+    directions: tuple[Floats, ...] = ()  # z_1, z_2, ... on all features
+
+    @classmethod
+    def of(cls, made: Made) -> "RowsLeft":
+        """Return rows in memory, centred and scaled as S was made, before any component is taken out."""
+        n, center = made.rows.shape[0], made.recipe.center
+        if sp.issparse(made.rows):
+            scales = sp.diags_array(made.scales, dtype=np.float64)
+            return cls(sp.csc_array(sp.csc_array(made.rows).astype(np.float64) @ scales), center)
+        factor = np.array(made.rows, dtype=np.float64)
+        factor -= made.means
+        factor *= made.scales
+        factor /= np.sqrt(n - 1 if center else n)
+        factor[:, made.constant] = 0.0
+        return cls(factor, center)
+
+    def without(self, z: Floats) -> "RowsLeft":
+        """Return the rows without one more unit vector."""
+        return replace(self, rows=_project(self.rows, z), directions=(*self.directions, z))
+
+    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
+        """Return the covariance. The arguments are those of `make`."""
+        if sp.issparse(self.rows):
+            own = () if needed is None else needed
+            return make(self.rows, Recipe(center=self.center), features=features, needed=own, quiet=True).covariance
+        n, p = self.rows.shape
+        if p <= WRITE_OUT_COLUMNS and p <= n:
+            gram = self.rows.T @ self.rows
+            return DenseCovariance(0.5 * (gram + gram.T))
+        return FactorCovariance(self.rows)
+
+    def permuted(self, random: np.random.Generator) -> "RowsLeft":
+        """Return what would be left of independent columns.
+
+        Let the rows be E = NR, with N noise. The columns of E are not independent even if those of N are: E has no
+        variance along z, and column i of E has only |Re_i|^2 times the variance of column i of N, if the features of a
+        component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
+        another N, and R is applied again. Without components this is a plain permutation of each column.
+        """
+        lengths = self._lengths()
+        if sp.issparse(self.rows):
+            scaled = sp.csc_array(self.rows @ sp.diags_array(1 / lengths)) if self.directions else self.rows
+            rows: Any = _permuted_sparse(scaled, random)
+        else:
+            rows = random.permuted(self.rows, axis=0)
+            rows /= lengths
+        for z in self.directions:
+            rows = _project(rows, z)
+        return replace(self, rows=rows)
+
+    def _lengths(self) -> Floats:
+        """Return |Re_i| for each feature, and one where a feature is taken out altogether: its column is zero."""
+        lengths = np.ones(self.rows.shape[1])
+        if self.directions:
+            touched = np.flatnonzero(np.any(self.directions, axis=0))
+            R = np.eye(len(touched))
+            for z in self.directions:
+                R = _project(R, z[touched])
+            own = np.linalg.norm(R, axis=0)
+            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
+        return lengths
+
+
+def _project(rows: Any, z: Floats) -> Any:
+    """Return X(I - zz')."""
+    support = np.flatnonzero(z)
+    loadings = z[support]
+    if sp.issparse(rows):
+        scores = sp.csc_array((rows[:, support] @ loadings)[:, None])
+        return sp.csc_array(rows - sp.csc_array(scores @ sp.csc_array(z[None, :])))
+    left = rows.copy()
+    left[:, support] -= np.outer(rows[:, support] @ loadings, loadings)
+    return left
+
+
+def _permuted_sparse(rows: Any, random: np.random.Generator) -> Any:
+    """Give each entry of a column another row, at random, no two the same one.
+
+    All entries draw a row. As long as two entries of a column have the same row, all but the first of them draw again.
+    No row is treated differently from another, so every way to place the entries of a column is equally likely.
+    """
+    n, p = rows.shape
+    counts = np.diff(rows.indptr)
+    column_of = np.repeat(np.arange(p), counts)
+    places = random.integers(n, size=rows.nnz)
+    crowded = np.flatnonzero(counts > DENSE_SHARE * n)
+    for j in crowded:
+        places[rows.indptr[j] : rows.indptr[j + 1]] = random.permutation(n)[: counts[j]]
+    again = np.arange(rows.nnz)
+    while len(again):
+        keys = column_of * n + places
+        _, first = np.unique(keys, return_index=True)
+        repeated = np.ones(rows.nnz, dtype=bool)
+        repeated[first] = False
+        again = np.flatnonzero(repeated)
+        places[again] = random.integers(n, size=len(again))
+    moved = sp.coo_array((rows.data, (places, column_of)), shape=rows.shape)
+    return sp.csc_array(moved)
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentNoise:
+    """One component beside what the same search finds in permuted tables."""
+
+    component: int  # its number, from 1
+    solution: Solution  # that was found in the data
+    value: float  # its variance z'Sz, after the earlier components were taken out
+    noise: Floats  # the values that were found in the permuted tables
+
+    @property
+    def cardinality(self) -> int:
+        """The number of its features."""
+        return len(self.solution.support)
+
+    @property
+    def permutations(self) -> int:
+        """The number of permuted tables that were searched."""
+        return len(self.noise)
+
+    @property
+    def as_large(self) -> int:
+        """The number of permuted tables in which at least the value of the data was found."""
+        return int(np.count_nonzero(self.noise >= self.value * (1 - EQUAL)))
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values in noise; NaN if there are none."""
+        return float(self.noise.mean()) if len(self.noise) else np.nan
+
+    @property
+    def quantile(self) -> float:
+        """The 95 % quantile of the values in noise; NaN if there are none."""
+        return float(np.quantile(self.noise, QUANTILE)) if len(self.noise) else np.nan
+
+    @property
+    def p_value(self) -> float:
+        """(1 + number of permuted tables with as large a value) / (1 + number of permuted tables)."""
+        return (1 + self.as_large) / (1 + self.permutations)
+
+    @property
+    def resolution(self) -> float:
+        """The smallest p-value that this number of permuted tables can give."""
+        return 1 / (1 + self.permutations)
+
+    @property
+    def verdict(self) -> str:
+        """A sentence: better than noise, or not."""
+        count, fewer = self.permutations, self.permutations - self.as_large
+        if not count:
+            return NO_TIME
+        tables = "permuted table" if count == 1 else f"of {count} permuted tables"
+        p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
+        if self.p_value <= LEVEL:
+            return f"It is better than in {fewer} {tables} ({p})."
+        if self.resolution > LEVEL and not self.as_large:
+            needed = round(1 / LEVEL) - 1
+            return f"It is better than in {fewer} {tables} ({p}); at least {needed} are needed to tell it from noise."
+        return f"It is no better than noise: permuted columns give as much in {self.as_large} of {count} tables ({p})."
+
+
+def compare(
+    left: RowsLeft,
+    solver: Solver,
+    sizes: Sequence[int],
+    free: Indices,
+    forced: Indices,
+    monitor: Monitor,
+    *,
+    permutations: int,
+    seed: int,
+    nonnegative: bool = False,
+    disjoint: bool = False,
+    found: Sequence[Solution] | None = None,
+    n_jobs: int | None = None,
+) -> list[ComponentNoise]:
+    """Compare components of some sizes with noise, one after the other.
+
+    `found` holds components to take out of the rows in place of those of the search here. The value of each is still
+    that of the search without a proof, as in the permuted tables: a proof may have improved the component.
+    """
+    records = list[ComponentNoise]()
+    for index, size in enumerate(sizes):
+        k = min(size, len(free))
+        work = partial(_search, left, solver, free, k, forced, nonnegative)
+        outcome = for_each(work, [None], n_jobs=1, monitor=monitor, stage=f"component {index + 1}")
+        if not outcome:
+            break
+        own = outcome[0]
+        if own.value <= NOTHING * max([own.value, *(record.value for record in records)]):
+            raise ValueError(
+                f"Component {index + 1} of n_components={len(sizes)} would explain nothing: the covariance is used up; "
+                f"ask for n_components={index}."
+            )
+        stage = f"component {index + 1}: permuted table"
+        tasks = [(seed, index, number) for number in range(permutations)]
+        noise = for_each(partial(_value_in_noise, work), tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)
+        component = own if found is None else found[index]
+        records.append(ComponentNoise(index + 1, component, own.value, np.array(noise, dtype=np.float64)))
+        if monitor.stopped is not None:
+            break
+        left = left.without(component.vector(left.rows.shape[1]))
+        if disjoint:
+            free = np.setdiff1d(free, component.support)
+    return records
+
+
+def _value_in_noise(work: Any, task: tuple[int, int, int], monitor: Monitor) -> float | None:
+    """Return the value that a search finds in one permuted table."""
+    solution = work(task, monitor)
+    return None if solution is None else float(solution.value)
+
+
+def _search(
+    left: RowsLeft,
+    solver: Solver,
+    free: Indices,
+    k: int,
+    forced: Indices,
+    nonnegative: bool,
+    task: tuple[int, int, int] | None,
+    monitor: Monitor,
+) -> Solution | None:
+    """Return what the search finds in the rows, or in permuted rows if there is a task; None if it was stopped."""
+    if task is not None:
+        left = left.permuted(np.random.default_rng(task))
+    covariance = left.covariance(k, forced)
+    if len(free) < covariance.n_features:
+        covariance = SubsetCovariance(covariance, free)
+    problem = Problem(covariance, k, np.searchsorted(free, forced), nonnegative, monitor)
+    with threads_for(covariance.on_hand().n_features):
+        solution = solve_at_hand(solver, problem)
+    if monitor.stopped is not None:
+        return None
+    return replace(solution, support=free[solution.support])
+
+
+@dataclass(frozen=True, eq=False)
+class Scree:
+    """The variances of ordinary components, the largest first, and those of permuted tables, a row for each table."""
+
+    variances: Floats
+    total: float
+    noise: Floats | None = None
+
+    @property
+    def noise_95(self) -> Floats | None:
+        """The 95 % quantile of the variances in permuted tables, for each component; None without permuted tables."""
+        return None if self.noise is None else np.quantile(self.noise, QUANTILE, axis=0)
+
+    @property
+    def n_above_noise(self) -> int | None:
+        """How many components come before the first that is not above `noise_95`; None without permuted tables."""
+        if self.noise_95 is None:
+            return None
+        below = np.flatnonzero(self.variances <= self.noise_95 * (1 + EQUAL))
+        return int(below[0]) if len(below) else len(self.variances)
+
+
+def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
+    """Return the variances of at most `count` ordinary components. So many `tables` of complete rows are permuted.
+
+    The t-th component is compared with the t-th one of permuted tables (parallel analysis, Horn 1965).
+    """
+    S, rows = made.covariance, None
+    if made.in_memory and made.missing is None and made.weights is None:
+        rows = RowsLeft.of(made)
+        count = min(count, max(1, made.rows.shape[0] - made.recipe.center))
+    found = largest_eigenvalues(S, min(count, S.n_features), tolerance=ACCURACY)
+    if S.semidefinite:
+        found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
+    if rows is None or not tables:
+        return Scree(found, S.trace)
+    noise = np.empty((tables, len(found)))
+    for table in range(tables):
+        permuted = rows.permuted(np.random.default_rng((0, table)))
+        noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
+    return Scree(found, S.trace, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +364,6 @@ class Noise:
 
     components: list[ComponentNoise]  # a record for each component that was compared
     permutations: int  # the number of permuted tables that were asked for
-    feature_names: list[str] | None = None
     stopped: Stop | None = None  # why the comparison was stopped early, if it was
 
     def __repr__(self) -> str:
@@ -115,9 +420,7 @@ def noise(
     X: Any,
     *,
     permutations: int = 99,
-    stop_at: float | None = None,
     n_jobs: int | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Noise:
     """Compare each component with what the same search finds in tables with permuted columns.
 
@@ -132,12 +435,8 @@ def noise(
         Rows in memory, without missing values.
     permutations : int, default=99
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
-    stop_at : float, optional
-        Stop after the first component with a p-value above this. By default all components are compared.
     n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -159,20 +458,21 @@ def noise(
     """
     check_settings(model)
     permutations = check_count("permutations", permutations)
-    _check_comparable(model)
+    solver = get_solver(model.method)
+    _check_comparable(model, solver)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, None, None, monitor, feature_names=feature_names)
+        made = made_of(model, X, None, None, monitor)
         check_rows(made, "noise")
         sizes, found = sizes_of(model, made, monitor), None
-        if sizes.count > 1 and abilities_of(get_solver(model.method)).together:
+        if sizes.count > 1 and abilities_of(solver).together:
             raise ValueError(f"noise compares components one after the other, and method={model.method!r} does not.")
         ks = sizes.cardinalities
         if ks is None:
             found = components(clone(model).set_params(proof=None), made, sizes, monitor).solutions
             ks = [len(solution.support) for solution in found]
-        records, stopped = compare(
+        records = compare(
             RowsLeft.of(made),
-            get_solver(model.method),
+            solver,
             ks,
             np.flatnonzero(~made.constant),
             forced_places(model, made),
@@ -183,29 +483,21 @@ def noise(
             disjoint=model.joint == "disjoint",
             found=found,
             n_jobs=n_jobs,
-            stop_at=stop_at,
         )
     check_enough_done(len(records), 1, "component", monitor.stopped)
-    return Noise(records, permutations, None if made.names is None else list(made.names), stopped)
+    return Noise(records, permutations, monitor.stopped)
 
 
-def _check_comparable(model: "SparsePCA") -> None:
+def _check_comparable(model: "SparsePCA", solver: Solver) -> None:
     """Raise a ValueError if components of this kind cannot be compared with noise."""
-    solver = get_solver(model.method)
+    why = ""
     if model.joint == "span":
-        raise ValueError(
-            "noise compares components that are found one after the other, and joint='span' finds them together; "
-            "leave out joint=."
-        )
-    if penalty_of(solver) is not None:
-        raise ValueError(
-            "noise compares components of one size, and a penalty finds another size in each permuted table; give "
-            "cardinality= and a method without a penalty."
-        )
-    if abilities_of(solver).disjoint:
-        raise ValueError(f"noise compares components one after the other, and method={solver.name!r} does not.")
-    if model.deflation != "projection":
-        raise ValueError(
-            f"noise takes earlier components out of the rows, and deflation={model.deflation!r} cannot; give "
-            "deflation='projection'."
-        )
+        why = "joint='span' finds them together; leave out joint="
+    elif penalty_of(solver) is not None:
+        why = "a penalty finds another size in each permuted table; give cardinality= and a method without a penalty"
+    elif abilities_of(solver).disjoint:
+        why = f"method={solver.name!r} finds them together"
+    elif model.deflation != "projection":
+        why = f"deflation={model.deflation!r} cannot take a component out of rows; give deflation='projection'"
+    if why:
+        raise ValueError(f"noise compares components of given sizes, found one after the other: {why}.")

@@ -22,11 +22,9 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.model.choosing import OneByOne, not_below
-from laconic.model.components import components
+from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.criteria import PathValues, hull
-from laconic.model.found import Found, bounded, concluded
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
-from laconic.model.sizes import sizes_of
+from laconic.model.settings import check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search.problem import PathSolver, Problem, Solution, Status
 
@@ -273,15 +271,16 @@ def path_of(
         one.stopped = monitor.stopped
         results.append(concluded(one, made, model, certified=certified and model.proof is not None))
     dense, _ = largest_eigenpair(inner.on_hand())
-    found = Path(
-        np.arange(least, problem.cardinality + 1),
+    values = PathValues.of(problem, solutions, dense)
+    return Path(
+        values.cardinalities,
         [solution for solution, _ in results],
         dense,
         whole.trace,
         None if made.names is None else list(made.names),
         [certificate for _, certificate in results],
+        suggested=hull(values).chosen if len(solutions) > 2 else None,
     )
-    return replace(found, suggested=_bend(found, inner))
 
 
 def without(covariance: Covariance, removed: Sequence[Floats], deflation: str) -> Covariance:
@@ -294,15 +293,6 @@ def without(covariance: Covariance, removed: Sequence[Floats], deflation: str) -
     if not float(rule.current.diagonal.max()) > NOTHING * float(covariance.diagonal.max()):
         raise ValueError("The earlier components leave no variance; there is no further component.")
     return rule.current
-
-
-def _bend(found: Path, covariance: Covariance) -> int | None:
-    if len(found.cardinalities) < 3:
-        return None
-    variances = np.sort(covariance.diagonal)
-    sizes, values = found.cardinalities, found.values
-    total, dense = found.total_variance, found.dense_variance
-    return hull(PathValues(sizes, values, total, dense, variances[-2], len(variances), None)).chosen
 
 
 def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) -> list[UpperBound | None]:

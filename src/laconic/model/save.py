@@ -6,7 +6,7 @@ are plain values or solvers of laconic, and every fitted attribute with its cert
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +24,16 @@ from laconic.core.store import (
 )
 from laconic.covariance.missing import MissingValues
 from laconic.model.choosing import Choice
-from laconic.model.fitted import OneOf, Together
+from laconic.model.estimator import OneOf, SparsePCA, Together
 from laconic.proof.certificate import stored_types, versions
-
-if TYPE_CHECKING:
-    from laconic.model.estimator import SparsePCA
 
 FORM, SCHEMA, DOCUMENT = "laconic model", 1, "model.json"
 # The sums of `partial_fit`: a model from a file takes no further batches.
 NOT_STORED = {"_batches"}
 
 
-def save_model(model: "SparsePCA", path: str | PathLike[str]) -> Path:
+def save_model(model: SparsePCA, path: str | PathLike[str]) -> Path:
     """Write a fitted model to one file and return its path. See `SparsePCA.save`."""
-    from laconic.model.estimator import SparsePCA
-
     if type(model) is not SparsePCA:
         raise TypeError(f"save writes a SparsePCA, and a {type(model).__name__} may have parts that would be lost.")
     place = Path(path)
@@ -53,7 +48,7 @@ def save_model(model: "SparsePCA", path: str | PathLike[str]) -> Path:
     return place
 
 
-def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "SparsePCA":
+def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> SparsePCA:
     """Read a model that `SparsePCA.save` has written.
 
     The model has every fitted attribute and every parameter that it had. Nothing in the file is executed. A file that
@@ -84,8 +79,6 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
     >>> load_model(path).verdicts_
     ['Optimal: no other support of this size reaches more variance (proved).']
     """
-    from laconic.model.estimator import SparsePCA
-
     place = Path(path)
     if not place.is_file():
         raise FileNotFoundError(f"There is no file {place}.")
@@ -121,7 +114,7 @@ def _known() -> dict[str, type]:
     return {**stored_types(), **classes_of(*solvers, Choice, MissingValues, OneOf, Together)}
 
 
-def _check(model: "SparsePCA") -> None:
+def _check(model: SparsePCA) -> None:
     """Raise an error if the attributes of a model do not fit each other."""
     n, count = model.n_features_in_, model.n_components_
     names = getattr(model, "feature_names_in_", None)

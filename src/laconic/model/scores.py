@@ -10,8 +10,11 @@ A direction v with Gv = 0 is not seen by these entries. The score of a component
 not determined: it is NaN. The scores of the other components do not depend on the choice of t.
 """
 
+import os
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,15 +28,15 @@ from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.rows import Source, columns_by_name, open_source
+from laconic.data.rows import Source, columns_by_name, needed, open_source
 from laconic.data.tables import as_array_or_frame, column_names, without_duplicates
-from laconic.model.blocks_out import print_frames, write_frames
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
 
+PARQUET = (".parquet", ".pq")
 # What scikit-learn checks of rows. Values that are missing or infinite are counted here, and not there.
 CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
@@ -81,7 +84,7 @@ def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    return pd.concat(list(score_frames(model, table)))
+    return pd.concat(list(_frames(model, *_opened(model, table))))
 
 
 def write_scores(
@@ -91,36 +94,80 @@ def write_scores(
 
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
+    rows, index = _opened(model, table)
+    frames = _frames(model, rows, index, monitor)
+    if not isinstance(out, str | PathLike):
+        _print(frames, out)
+        return
+    path = Path(out)
+    if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
+        raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
+    with _complete(path) as name:
+        if path.suffix.lower() not in PARQUET:
+            with Path(name).open("w", encoding="utf-8", newline="") as text:
+                _print(frames, text)
+            return
+        pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
+        first = next(frames)
+        schema = pa.Table.from_pandas(first).schema
+        with parquet.ParquetWriter(name, schema) as file:
+            for frame in chain([first], frames):
+                file.write_table(pa.Table.from_pandas(frame, schema=schema))
+
+
+def _print(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
+    for number, frame in enumerate(frames):
+        frame.to_csv(text, header=number == 0, lineterminator="\n")
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[str]:
+    """Give the name of a temporary file that takes the place of `path` once the block has ended without an error."""
+    if path.suffix.lower() not in (*PARQUET, ".csv"):
+        raise ValueError(f"{path.name} must end in .parquet or .csv.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        yield name
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:
+    """Return the columns that the components use, as rows in memory or as a source, and the row labels of a table.
+
+    Rows without names must have the columns of the fit.
+    """
     check_is_fitted(model)
-    opened = _by_name(model, table)
-    frames = _frames(model, table, *opened, monitor)
-    if isinstance(out, str | PathLike):
-        if Path(out).resolve() in [Path(file).resolve() for file in getattr(opened[0], "files", ())]:
-            raise ValueError(f"{Path(out).name} holds the rows; give another file for the scores.")
-        write_frames(frames, Path(out))
-    else:
-        print_frames(frames, out)
+    used, names = used_features(model), getattr(model, "feature_names_in_", None)
+    if names is not None:
+        table = columns_by_name(table, [str(name) for name in names[used]], "the components use")
+    source = open_source(table)
+    own = column_names(table) if source is None else source.feature_names
+    rows: Any = check_array(as_array_or_frame(table), input_name="X", **CHECKS) if source is None else source
+    if names is None or own is None:
+        width, name = (rows.shape[1], "X") if source is None else (source.n_features, source.name)
+        check_width(width, model.n_features_in_, name)
+    return rows, getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
 
 
-def score_frames(model: "SparsePCA", table: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
-    """Yield the scores of a table as frames, block by block, with the labels of the rows or their numbers from 0 on."""
-    check_is_fitted(model)
-    return _frames(model, table, *_by_name(model, table), monitor)
-
-
-def _frames(
-    model: "SparsePCA", table: Any, rows: Any, places: Indices, monitor: Monitor | None
-) -> "Iterator[pd.DataFrame]":
+def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
+    """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
     import pandas as pd
 
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
-    index = getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
     labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
     waiting, first, undetermined = list[str](), 0, 0
-    watch = nullcontext() if monitor is None else monitor.watch()
-    with watch:
+    with nullcontext() if monitor is None else monitor.watch():
         used = used_features(model)
+        width = rows.shape[1] if source is None else source.n_features
+        places = used if width == model.n_features_in_ else np.arange(len(used))
         for block, share in _blocks(model, rows, places, used):
             own = scores_of(block, model.components_[:, used], model.mean_[used], model.scale_[used])
             undetermined += int(np.isnan(own).any(axis=1).sum())
@@ -145,73 +192,45 @@ def used_features(model: "SparsePCA") -> Indices:
     return np.flatnonzero(model.components_.any(axis=0))
 
 
-def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices]:
-    """Open a table, and return its rows or a source, and the columns of the features that the components use.
-
-    Rows without names must have the columns of the fit.
-    """
-    used, names = used_features(model), getattr(model, "feature_names_in_", None)
-    wanted = None if names is None else [str(name) for name in names[used]]
-    found = table if wanted is None else columns_by_name(table, wanted, "the components use")
-    source = open_source(found)
-    named = wanted is not None and (column_names(found) if source is None else source.feature_names) == wanted
-    rows: Any = source
-    if source is None:
-        rows = check_array(as_array_or_frame(found), input_name="X", **CHECKS)
-    if named:
-        return rows, np.arange(len(used))
-    width, name = (rows.shape[1], "X") if source is None else (source.n_features, source.name)
-    check_width(width, model.n_features_in_, name)
-    return rows, used
-
-
 def check_width(found: int, wanted: int, name: str) -> None:
     """Raise a ValueError if rows do not have as many columns as those of the fit, as scikit-learn says it."""
     if found != wanted:
         raise ValueError(f"{name} has {found} features, but SparsePCA is expecting {wanted} features as input.")
 
 
-def check_values(model: "SparsePCA", rows: Any, names: Any, **where: Any) -> None:
-    """Raise a ValueError if values are infinite, or missing where the model allows none."""
-    error = model.missing == "error"
-    remedy = MISSING_OPTIONS if error else ""
-    check_finite(rows, feature_names=names, allow_missing=not error, remedy=remedy, **where)
-
-
 def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) -> Iterator[tuple[Any, float]]:
     """Yield blocks of some columns of rows, which are these features, and the share of the rows read so far."""
-    names = getattr(model, "feature_names_in_", None)
-    labels = None if names is None else names[features]
-    order = np.argsort(columns)
-    back, first = np.argsort(order), 0
-    source = rows if isinstance(rows, Source) else None
-    blocks = [(rows, 1.0)] if source is None else ((one.rows, one.share) for one in source.blocks(columns[order]))
-    for own, share in blocks:
-        if source is None:
-            own = without_duplicates(own if len(columns) == own.shape[1] else own[:, columns])
-        elif not (np.diff(back) == 1).all():
-            own = own[:, back]
-        where = {} if source is None else {"name": source.name, "first_row": first, "block": True}
-        check_values(model, own, labels, **where)
-        first += own.shape[0]
-        yield own, share
+    names, allowed = getattr(model, "feature_names_in_", None), model.missing != "error"
+    labels, first = None if names is None else names[features], 0
+    remedy = "" if allowed else MISSING_OPTIONS
+    if not isinstance(rows, Source):
+        own = without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
+        check_finite(own, feature_names=labels, allow_missing=allowed, remedy=remedy)
+        yield own, 1.0
+        return
+    for block in rows.blocks(columns):
+        where: dict[str, Any] = {"name": rows.name, "first_row": first, "block": True}
+        check_finite(block.rows, feature_names=labels, allow_missing=allowed, remedy=remedy, **where)
+        first += block.rows.shape[0]
+        yield block.rows, block.share
 
 
 def strict_blocks(model: "SparsePCA", X: Any, columns: Indices) -> Iterator[Any]:
     """Yield blocks of some columns of new rows, which must have the columns of the fit, in the same order."""
-    source = open_source(X)
-    if source is not None:
-        check_width(source.n_features, model.n_features_in_, source.name)
-        names = getattr(model, "feature_names_in_", None)
-        if names is not None and source.feature_names is not None and list(names) != source.feature_names:
-            raise ValueError(
-                f"{source.name} has other feature names, or another order, than the data of the fit; laconic.scores "
-                "finds columns by name."
-            )
-    rows: Any = source
-    if source is None:
-        rows = model._validated(X)
-        check_values(model, rows, getattr(model, "feature_names_in_", None))
+    rows: Any = open_source(X)
+    everything = np.arange(model.n_features_in_)
+    if rows is None:
+        # Values are checked in all columns, as scikit-learn does.
+        own, _ = next(_blocks(model, model._validated(X), everything, everything))
+        yield own if len(columns) == len(everything) else own[:, columns]
+        return
+    check_width(rows.n_features, model.n_features_in_, rows.name)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and rows.feature_names is not None and list(names) != rows.feature_names:
+        raise ValueError(
+            f"{rows.name} has other feature names, or another order, than the data of the fit; laconic.scores finds "
+            "columns by name."
+        )
     for own, _ in _blocks(model, rows, columns, columns):
         yield own
 
@@ -270,6 +289,24 @@ def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: F
             kept += float(own @ (t * images).sum(axis=1))
             total += float(own @ (y**2).sum(axis=1))
     return kept / total if total > 0 else 1.0
+
+
+def weighted(blocks: Iterable[Any], sample_weight: Any) -> Iterator[tuple[Any, Floats]]:
+    """Yield blocks of rows, each with the weights of its rows, which are one if none are given."""
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights is not None and (weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any()):
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row of X.")
+    if weights is not None and not weights.any():
+        raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+    first = 0
+    for rows in blocks:
+        own = np.ones(rows.shape[0]) if weights is None else weights[first : first + rows.shape[0]]
+        if len(own) < rows.shape[0]:
+            raise ValueError(f"sample_weight has {len(own) + first} numbers, and X has more rows; give one for each.")
+        yield rows, own
+        first += rows.shape[0]
+    if weights is not None and first != len(weights):
+        raise ValueError(f"sample_weight has {len(weights)} numbers for {first} rows; give one for each row.")
 
 
 def _orthonormal_basis(components: Floats) -> Floats:

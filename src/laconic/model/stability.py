@@ -41,18 +41,15 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 from sklearn.base import clone
 
-from laconic.bounds.fast import MOST_WRITTEN_OUT, small_estimates
-from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import PROVED, Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import at_most
 from laconic.model.components import components
 from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of
-from laconic.model.sizes import sizes_of
-from laconic.search.problem import Abilities, Problem, Solution, StagedSolver, Status, abilities_of
+from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of, sizes_of
+from laconic.search.problem import Solution, Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +75,6 @@ class Stability:
     index: float  # the same for the features of all components together
     interval: tuple[float, float]
     supports: list[list[Indices]]  # for each sample the features of each component, in the order of those of all rows
-    correlations: Floats  # a row a sample: of the scores of its components with those they are matched with, absolute
     gaps: Floats  # a row a sample: the proved gaps, infinite if nothing is proved
     components: Floats  # of all rows, one in each row
     sampling: Sampling
@@ -256,19 +252,31 @@ def stability(
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        solver = get_solver(model.method)
-        if proof is None and isinstance(solver, StagedSolver):
-            again.set_params(method=_InStages(solver))
         seed = 0 if model.random_state is None else seed_of(model.random_state)
         work = partial(_fit_sample, rows, again, sampling, seed)
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
-    candidates = np.setdiff1d(np.flatnonzero(~made.constant), forced)
-    names = None if made.names is None else list(made.names)
-    return _summed_up(
-        whole, samples, rows, candidates, sampling=sampling, resamples=resamples, names=names, stopped=monitor.stopped
+    chosen, gaps = _matched(whole, samples, rows)
+    anywhere, candidates = chosen.any(axis=0), np.setdiff1d(np.flatnonzero(~made.constant), forced)
+    each = [stability_index(one[:, candidates]) for one in chosen]
+    index, interval = stability_index(anywhere[:, candidates])
+    return Stability(
+        frequencies=chosen.mean(axis=1),
+        any_frequencies=anywhere.mean(axis=0),
+        indices=np.array([value for value, _ in each]),
+        intervals=np.array([ends for _, ends in each]),
+        index=index,
+        interval=interval,
+        supports=[[np.flatnonzero(row) for row in chosen[:, number]] for number in range(len(samples))],
+        gaps=gaps,
+        components=whole.components_,
+        sampling=sampling,
+        resamples=resamples,
+        candidates=candidates,
+        feature_names=None if made.names is None else list(made.names),
+        stopped=monitor.stopped,
     )
 
 
@@ -299,45 +307,6 @@ def stability_index(chosen: Mask, confidence: float = CONFIDENCE) -> tuple[float
     return float(index), (float(index - reach), min(float(index + reach), 1.0))
 
 
-@dataclass(frozen=True)
-class _InStages:
-    """Runs the whole search only if a quick bound does not meet the value of a few starts.
-
-    The bound is not proved at the gate, because nothing is claimed of it: it only saves work. The support is at least
-    as good as that of the whole search.
-    """
-
-    solver: Any
-    name: str = "in stages"
-
-    @property
-    def abilities(self) -> Abilities:
-        return replace(abilities_of(self.solver), seed=False)
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Search; `start` is one more support to improve."""
-        first: Solution | None = self.solver.first(problem) if start is None else None
-        if first is None:
-            solution: Solution = self.solver.solve(problem, start=start)
-            return solution
-        if problem.covariance.written_out and problem.n_features <= MOST_WRITTEN_OUT and first.value > 0:
-            # Only the cheapest: where it does not meet the value, others take longer than the whole search.
-            estimate = next(small_estimates(problem, first))
-            if estimate.value <= first.value * (1 + PROVED):
-                return first
-        whole: Solution = self.solver.solve(problem, start=first.support)
-        return whole
-
-
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """What a fit of one sample leaves: small enough to be sent between processes."""
-
-    supports: list[Indices]
-    loadings: list[Floats]
-    gaps: Floats
-
-
 def drawn(n: int, sampling: Sampling, seed: int, number: int) -> Indices:
     """Return the rows of one sample, in increasing order. Half samples 2i and 2i + 1 have no row in common."""
     if sampling == "bootstrap":
@@ -349,8 +318,8 @@ def drawn(n: int, sampling: Sampling, seed: int, number: int) -> Indices:
 
 def _fit_sample(
     rows: Any, model: "SparsePCA", sampling: Sampling, seed: int, number: int, monitor: Monitor
-) -> _Sample | None:
-    """Fit one sample; return None if there is no time."""
+) -> list[Solution] | None:
+    """Return the components of one sample; None if there is no time."""
     if monitor.seconds_left <= 0:
         return None
     with warnings.catch_warnings():
@@ -359,64 +328,31 @@ def _fit_sample(
         try:
             own = rows[drawn(rows.shape[0], sampling, seed, number)]
             made = made_of(model, own, None, None, monitor, features=features_asked_for(model))
-            found = components(model, made, sizes_of(model, made, monitor), monitor)
+            found = components(model, made, sizes_of(model, made, monitor), monitor).solutions
         except ValueError as error:
             raise ValueError(f"Sample {number + 1} of the rows cannot be fitted: {error}") from None
-    if any(s.status in (Status.TIME_LIMIT, Status.INTERRUPTED) for s in found.solutions):
+    if any(s.status in (Status.TIME_LIMIT, Status.INTERRUPTED) for s in found):
         return None
-    solutions = found.solutions
-    gaps = np.array([s.gap for s in solutions])
-    return _Sample([s.support for s in solutions], [s.loadings for s in solutions], gaps)
+    # A witness may be large, and is not needed in another process.
+    return [replace(s, witness=None) for s in found]
 
 
-def _summed_up(
-    whole: "SparsePCA",
-    samples: list[_Sample],
-    rows: Any,
-    candidates: Indices,
-    *,
-    sampling: Sampling,
-    resamples: int,
-    names: list[str] | None,
-    stopped: Stop | None,
-) -> Stability:
-    """Match the components of each sample with those of all rows, and count the features."""
-    r, p, done = whole.n_components_, rows.shape[1], len(samples)
+def _matched(whole: "SparsePCA", samples: list[list[Solution]], rows: Any) -> tuple[Mask, Floats]:
+    """Match the components of each sample with those of all rows.
+
+    Return which features each component (first axis) has in each sample (second axis), and the gaps of each sample.
+    """
+    r, p = whole.components_.shape
     scores = _unit_columns(scores_of(rows, whole.components_, whole.mean_, whole.scale_))
-    chosen = np.zeros((r, done, p), dtype=bool)
-    supports, correlations, gaps = list[list[Indices]](), np.empty((done, r)), np.empty((done, r))
+    chosen, gaps = np.zeros((r, len(samples), p), dtype=bool), np.empty((len(samples), r))
     for number, sample in enumerate(samples):
-        components = np.zeros((r, p))
-        for row, support, loadings in zip(components, sample.supports, sample.loadings, strict=True):
-            row[support] = loadings
-        own = _unit_columns(scores_of(rows, components, whole.mean_, whole.scale_))
-        alike = np.abs(scores.T @ own)
+        vectors = np.array([solution.vector(p) for solution in sample])
+        alike = np.abs(scores.T @ _unit_columns(scores_of(rows, vectors, whole.mean_, whole.scale_)))
         _, partner = linear_sum_assignment(alike, maximize=True)
-        supports.append([sample.supports[j] for j in partner])
-        correlations[number] = alike[np.arange(r), partner]
-        gaps[number] = sample.gaps[partner]
+        gaps[number] = [sample[j].gap for j in partner]
         for t, j in enumerate(partner):
-            chosen[t, number, sample.supports[j]] = True
-    found = [stability_index(one[:, candidates]) for one in chosen]
-    anywhere = np.asarray(chosen.any(axis=0))
-    index, interval = stability_index(anywhere[:, candidates])
-    return Stability(
-        frequencies=chosen.mean(axis=1),
-        any_frequencies=anywhere.mean(axis=0),
-        indices=np.array([value for value, _ in found]),
-        intervals=np.array([ends for _, ends in found]),
-        index=index,
-        interval=interval,
-        supports=supports,
-        correlations=correlations,
-        gaps=gaps,
-        components=whole.components_,
-        sampling=sampling,
-        resamples=resamples,
-        candidates=candidates,
-        feature_names=names,
-        stopped=stopped,
-    )
+            chosen[t, number, sample[j].support] = True
+    return chosen, gaps
 
 
 def _unit_columns(scores: Floats) -> Floats:

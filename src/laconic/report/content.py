@@ -21,7 +21,7 @@ from laconic.report.page_data import DataPart, Points, data_part, is_of_fit, ope
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-    from laconic.model.permuting import ComponentNoise
+    from laconic.model.noise import ComponentNoise
     from laconic.model.stability import Stability
 
 # All variables can be searched if there are at most this many; otherwise those that a component or a path uses.

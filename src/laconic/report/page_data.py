@@ -13,8 +13,8 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
 from laconic.data.rows import Source, open_source
+from laconic.model.noise import Scree, scree_of
 from laconic.model.paths import Path, path_of
-from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
 from laconic.model.settings import made_of
 from laconic.report.colouring import NO_VALUE, OTHERS, Colouring, colouring_of, row_names

@@ -16,7 +16,7 @@ from laconic.core.monitor import Monitor
 from laconic.core.words import counted, percent
 from laconic.covariance.make import Made
 from laconic.covariance.spectrum import largest_eigenpairs
-from laconic.model.permuting import scree_of
+from laconic.model.noise import scree_of
 from laconic.model.scores import scores_of
 from laconic.model.settings import made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
