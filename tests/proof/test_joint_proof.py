@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from certificate_examples import example, rows
 
-from kinds import kinds
+from matrices import kinds
 from laconic import verify
 from laconic.bounds.span_bound import span_witness
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance

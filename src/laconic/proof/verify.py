@@ -73,16 +73,6 @@ class Verification:
     See Also
     --------
     verify : Makes it.
-
-    Examples
-    --------
-    >>> from laconic import SparsePCA, verify
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().frame
-    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
-    >>> checked = verify(certificate, votes)
-    >>> checked.accepted
-    True
     """
 
     accepted: bool
@@ -216,7 +206,7 @@ class _Check:
         self._say(f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate.")
         self._begin("The matrix S")
         S = _deflated(made.covariance, c)
-        self._say(*matrix_in_words(c))
+        self._say(*_matrix_in_words(c))
         self._begin("The components and their variance" if c.n_components > 1 else "The component and its variance")
         lower = self._lower = lower_of(S, c.support, c.loadings)
         if not lower >= c.lower:
@@ -347,32 +337,18 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
     return deflation.current
 
 
-def matrix_in_words(c: Certificate) -> list[str]:
+def _matrix_in_words(c: Certificate) -> list[str]:
     """Return how S was made of the data."""
-    words = [f"{_made_in_words(c.recipe)} S has {counted(c.n_features, 'row')} and columns, one for each feature."]
-    if c.deflation is not None and c.earlier is not None:
-        taken = "component z is" if len(c.earlier) == 1 else f"{len(c.earlier)} components z are, one after the other,"
-        words.append(f"The earlier {taken} taken out: S becomes {FORMULAS[c.deflation]} ({c.deflation}).")
-    return words
-
-
-def _made_in_words(recipe: Recipe) -> str:
-    if recipe.given == "covariance":
-        return "S is the matrix that was given" + (", scaled to a unit diagonal." if recipe.scale else ".")
-    if recipe.missing == "pairwise":
-        kind = "correlation" if recipe.scale else "covariance"
-        return f"Entry (i, j) of S is the {kind} of columns i and j over the rows that have both values."
+    recipe, words = c.recipe, [f"S has {counted(c.n_features, 'row')} and columns, one for each feature.", c.claim[2]]
     if recipe.missing == "em":
-        steps = counted(recipe.iterations, "step")
-        return f"S is estimated from the values that are there by {steps} of the EM algorithm."
-    centred = "The mean of each column is subtracted" if recipe.center else "Nothing is subtracted from the columns"
-    scaled = ", and each is divided by its standard deviation" if recipe.scale else ""
-    weighted = ", weighted," if recipe.weighted else ""
-    divisor = "the number of rows less one" if recipe.center else "the number of rows"
-    if recipe.weighted:
-        divisor = "W - (sum of squared weights) / W" if recipe.center else "W"
-        divisor += ", W the sum of the weights"
-    return f"{centred}{scaled}. S is the product of the columns with each other{weighted} divided by {divisor}."
+        words.append(f"EM made {counted(recipe.iterations, 'step')}.")
+    elif recipe.given == "rows" and recipe.missing is None:
+        total = "the sum W of the weights" if recipe.weighted else "the number of rows"
+        less = " less (the sum of squared weights) / W" if recipe.weighted else " less one"
+        words.append(f"Products of columns are divided by {total}{less if recipe.center else ''}.")
+    if c.deflation is not None:
+        words.append(f"For each earlier component z, S becomes {FORMULAS[c.deflation]}.")
+    return words
 
 
 def _components_in_words(c: Certificate, lower: float) -> list[str]:
@@ -391,67 +367,62 @@ def _components_in_words(c: Certificate, lower: float) -> list[str]:
 def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
     """Return how the bound of a witness on supports of k of n features is proved."""
     features = counted(k, "feature")
-    if isinstance(witness, TraceWitness):
-        return [f"Sum of variances: the variance of a component is at most the sum of the {k} largest variances."]
-    if isinstance(witness, RowSumWitness):
-        return [
-            f"Row sums: for each feature add its variance and its {k - 1} largest covariances, without signs. No "
-            "eigenvalue of a block exceeds the largest sum (Gershgorin)."
-        ]
-    if isinstance(witness, ExhaustiveWitness):
-        return [f"List of all supports: the largest eigenvalue of every block of {features} among {n:,} is bounded."]
-    if isinstance(witness, DualWitness):
-        return _dual_in_words(witness, features)
-    if isinstance(witness, Proposition2Witness):
-        return [
-            "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty of "
-            f"{witness.rho:.6g}. What features add beyond the penalty is at most the largest eigenvalue of a matrix of "
-            f"these directions. The bound is this eigenvalue and the penalty of {features}."
-        ]
-    if isinstance(witness, BlockWitness):
-        return [
-            f"Blocks: covariances of at most {witness.threshold:.6g}, and those between "
-            f"{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most {k - 1} times the "
-            "largest of them. What is left has no more than its best block.",
-            *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
-        ]
-    if isinstance(witness, EliminationWitness):
-        kept = len(witness.kept)
-        return [
-            f"Elimination: no support with one of {counted(n - kept, 'feature')} exceeds the bound. This follows from "
-            f"{'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
-            f"{counted(max(k - 1, 0), 'feature')}. Supports of the other {kept:,} features are bounded apart:",
-            *witness_in_words(witness.inner, kept, k),
-        ]
-    if isinstance(witness, TwoGroupsWitness):
-        kept = len(witness.kept)
-        return [
-            f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support with "
-            f"j features of the second group has at most the bound on {k} - j features of the first, plus the j "
-            "largest variances of the second. The largest of these sums counts. The bound on the first group:",
-            *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
-        ]
-    if isinstance(witness, TreeWitness):
-        return [
-            f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
-            "feature and those without it, so that the leaves cover all supports. Row levels bound each leaf, or its "
-            "supports are listed. The largest bound of all counts."
-        ]
-    if isinstance(witness, JointWitness):
-        words = [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
-        if witness.factor is not None:
-            words.append(
-                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues of the matrix together (Ky "
-                "Fan). A factor F with one column a direction proves it: the sum of the squares in F plus r times the "
-                "largest eigenvalue of S - FF'. The smaller bound counts."
-            )
-        return words
+    match witness:
+        case TraceWitness():
+            return [f"Sum of variances: no component has more variance than the {k} largest variances together."]
+        case RowSumWitness():
+            sums = f"a variance plus the {k - 1} largest covariances of its row, without signs"
+            return [f"Row sums: no eigenvalue of a block exceeds the largest sum of {sums} (Gershgorin)."]
+        case ExhaustiveWitness():
+            return [
+                f"List of all supports: the largest eigenvalue of every block of {features} among {n:,} is bounded."
+            ]
+        case DualWitness():
+            return _dual_in_words(witness, features)
+        case Proposition2Witness():
+            return [
+                f"Proposition 2: each feature has a direction, and costs a penalty of {witness.rho:.6g}. The bound is "
+                f"the largest eigenvalue of a matrix of these directions, and the penalty of {features}."
+            ]
+        case BlockWitness():
+            small = f"covariances of at most {witness.threshold:.6g}, and those between "
+            return [
+                f"Blocks: {small}{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most "
+                f"{k - 1} times the largest of them. What is left has no more than its best block.",
+                *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
+            ]
+        case EliminationWitness():
+            return [
+                f"Elimination: no support with one of {counted(n - len(witness.kept), 'feature')} exceeds the bound, "
+                f"because of {'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
+                f"{counted(max(k - 1, 0), 'feature')}. Supports of the other features are bounded apart:",
+                *witness_in_words(witness.inner, len(witness.kept), k),
+            ]
+        case TwoGroupsWitness():
+            kept = len(witness.kept)
+            return [
+                f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support "
+                f"with j features of the second has at most the bound on {k} - j features of the first, plus the j "
+                "largest variances of the second. The bound on the first group:",
+                *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
+            ]
+        case TreeWitness():
+            return [
+                f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
+                "feature and those without it. Row levels bound each leaf, or its supports are listed."
+            ]
+        case JointWitness(factor=None):
+            return [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
+        case JointWitness():
+            return [
+                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues together (Ky Fan). A factor F "
+                "proves it: the sum of the squares in F plus r times the largest eigenvalue of S - FF'. If the sum of "
+                f"the variances of {features} is smaller, it counts."
+            ]
     return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
 
 
 def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
-    if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
-        return ["Largest eigenvalue: no component has more variance than the dense one."]
     words = []
     if witness.multiplier is not None:
         words.append(
@@ -468,6 +439,6 @@ def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
             f"l0 relaxation: the rest is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift of "
             f"its diagonal. Each feature costs {witness.rho:.6g}. The bound adds the costs and what is left."
         )
-    else:
+    elif words:
         words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
-    return words
+    return words or ["Largest eigenvalue: no component has more variance than the dense one."]
