@@ -20,14 +20,14 @@ TITLES = [
 ]
 # Words of the step about the upper bound.
 WORDS = {
-    "trace": "the sum of the 3 largest variances",
-    "row sums": "its variance and its 2 largest covariances",
+    "trace": "the 3 largest variances together",
+    "row sums": "a variance plus the 2 largest covariances",
     "exhaustive": "every block of 3 features among 8",
     "largest eigenvalue": "no component has more variance than the dense one",
     "l1 dual": "a symmetric matrix with a zero diagonal is added",
     "row levels": "Each row has a price",
     "l0": "A'A for a factor A of 8 rows",
-    "Proposition 2": "each feature costs a penalty of 1.5",
+    "Proposition 2": "costs a penalty of 1.5",
     "blocks": "covariances of at most 0.3, and those between 1 block",
     "elimination": "no support with one of 2 features exceeds the bound",
     "two groups": "the first has 6 features, the second the other 2",

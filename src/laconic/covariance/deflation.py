@@ -56,12 +56,13 @@ from laconic.covariance.after_deflation import (
     after_projections,
     after_schur_complements,
     largest_after_projections,
-    largest_after_subtraction,
     subtracted,
 )
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
 from laconic.covariance.views import SubsetCovariance
 
+# After the deflations that have only a weak bound by rows, a matrix of at most this size (8 MB) is written out.
+WRITE_OUT_COLUMNS = 1000
 # A direction shorter than this, after the earlier directions are subtracted, is only rounding.
 SHORTEST = 1e-10
 
@@ -76,8 +77,6 @@ class Rule:
     semidefinite: bool
     # From the steps and a shift before them to the shift and the trace after them.
     distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
-    # From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
-    largest: Callable[[Floats, Removal], ProvedEigenvalue | None]
 
 
 def _hotelling(step: Step) -> tuple[Floats, Floats]:
@@ -92,9 +91,9 @@ def _schur(step: Step) -> tuple[Floats, Floats]:
     return step.image[:, None], np.array([[1.0 / step.value]])
 
 
-HOTELLING = Rule(_hotelling, False, after_hotelling, largest_after_subtraction)
-PROJECTION = Rule(_projection, True, after_projections, largest_after_projections)
-SCHUR = Rule(_schur, True, after_schur_complements, largest_after_subtraction)
+HOTELLING = Rule(_hotelling, False, after_hotelling)
+PROJECTION = Rule(_projection, True, after_projections)
+SCHUR = Rule(_schur, True, after_schur_complements)
 # The rule of each deflation, and whether directions are made orthogonal to the earlier ones first.
 DEFLATIONS: dict[str, tuple[Rule, bool]] = {
     "hotelling": (HOTELLING, False),
@@ -198,12 +197,18 @@ class DeflatedCovariance(Covariance):
 
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
-        factor = self.base.factor
-        if factor is None and self.n_features > CHEAP_EIGENVALUES and self.base.largest_by_rows is not None:
-            factor = self.base.rows_as_factor(np.arange(self.n_features))
-        if factor is None or len(factor) >= self.n_features or self.n_features <= CHEAP_EIGENVALUES:
+        if self.n_features <= CHEAP_EIGENVALUES:
             return None
-        found = self.rule.largest(factor, self._removal)
+        if self.rule is not PROJECTION:
+            # S - WCW' is at most S. This is weak, so a matrix that is not too large is written out instead.
+            weak = self.n_features > WRITE_OUT_COLUMNS and (self.core.diagonal() > 0).all()
+            return self.base.largest_by_rows if weak else None
+        factor = self.base.factor
+        if factor is None and self.base.largest_by_rows is not None:
+            factor = self.base.rows_as_factor(np.arange(self.n_features))
+        if factor is None or len(factor) >= self.n_features:
+            return None
+        found = largest_after_projections(factor, self._removal)
         return None if found is None else ProvedEigenvalue(sum_up([found.value, self.factor_error]), found.estimate)
 
     @cached_property

@@ -66,12 +66,8 @@ class Recipe:
     @property
     def in_words(self) -> str:
         """What variances are of, if not of the data alone: words that follow "variance"."""
-        ways = {
-            None: "",
-            "em": " in the matrix estimated by EM",
-            "pairwise": " in the matrix made by pairwise deletion",
-        }
-        return ways[self.missing]
+        made = {"em": "estimated by EM", "pairwise": "made by pairwise deletion"}
+        return "" if self.missing is None else f" in the matrix {made[self.missing]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,19 +153,22 @@ def make(
     places = np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp)
     row_weights = None if weights is None else _weights(weights, rows.shape[0])
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
-    known, made = "", None
+    values, missing, known = None, None, ""
     if recipe.missing is not None:
         values = PresentValues(rows, labels, recipe.center, recipe.scale, row_weights, monitor or Monitor())
         known = values.digest
-        made = None if values.complete else _with_missing(values, recipe, quiet)
-    standard: Any = made
-    if made is None:
+    standard: Any
+    if values is None or values.complete:
         covariance, standard, passed = _complete(rows, recipe, monitor, row_weights, features, places)
         known = known or passed
     else:
-        missing = made.missing
+        standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
+        missing = standard.missing
         used = replace(used, missing=recipe.missing, iterations=missing.iterations, ridge=missing.ridge)
-        covariance = DenseCovariance(made.matrix, semidefinite=is_semidefinite(made.matrix))
+        warn_of = "" if quiet else f"The matrix of pairwise deletion of {values.source.name}"
+        covariance = DenseCovariance(standard.matrix, semidefinite=is_semidefinite(standard.matrix, warn_of))
+        if not quiet:
+            values.warn_of(missing)
     if not quiet:
         warn_of_constant(standard.constant, labels)
     return Made(
@@ -181,7 +180,7 @@ def make(
         standard.constant,
         _digest(rows, row_weights, known),
         rows,
-        None if made is None else made.missing,
+        missing,
         name,
         row_weights,
     )
@@ -220,18 +219,6 @@ def _complete(
     return covariance, standard, digest
 
 
-def _with_missing(values: PresentValues, recipe: Recipe, quiet: bool) -> Any:
-    """Return the matrix of rows with missing values, with warnings about it."""
-    made = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
-    if not quiet:
-        values.warn_of(made.missing)
-        varying = np.flatnonzero(~made.constant)
-        warn_if_indefinite(
-            made.matrix[np.ix_(varying, varying)], f"The matrix of pairwise deletion of {values.source.name}"
-        )
-    return made
-
-
 def make_of_matrix(
     S: Any, *, scale: bool = False, names: Sequence[str] | None = None, name: str = "S", quiet: bool = False
 ) -> Made:
@@ -252,7 +239,7 @@ def make_of_matrix(
     table = S.matrix if isinstance(S, DenseCovariance) else as_array_or_frame(S, name=name)
     given = check_matrix(table, name=name)
     labels = _names(feature_names_of(table), names, len(given), name)
-    semidefinite = is_semidefinite(given) if quiet else warn_if_indefinite(given, name)
+    semidefinite = is_semidefinite(given, "" if quiet else name)
     constant = np.asarray(given.diagonal() <= 0 if semidefinite else ~given.any(axis=0))
     matrix, scales = correlation_of(given) if scale else (given, np.ones(len(given)))
     if scale and constant.any():
@@ -285,46 +272,34 @@ def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
     return np.asarray(matrix * scales * scales[:, None]), scales
 
 
-def warn_if_indefinite(matrix: Floats, name: str) -> bool:
-    """Return whether an exactly symmetric array is semidefinite up to rounding, and warn if it is not.
+def is_semidefinite(matrix: Floats, warn_of: str = "") -> bool:
+    """Return whether a symmetric array is semidefinite up to rounding; if not, warn of it by the name `warn_of`.
 
     Pairwise deletion, rank correlations and correlations with few digits give matrices that are not. The problem
     max z'Sz makes sense for them, and so do the bounds. Only words such as "share of the variance" do not.
     """
-    extremes = _extreme_eigenvalues(matrix)
-    if extremes is None:
+    size = float(np.abs(matrix).max(initial=0.0))
+    if size == 0.0:
         return True
-    smallest, largest = extremes
-    share = f" ({-smallest / largest:.2g} times as large)" if largest > 0 else ""
-    warn(
-        f"{name} is not positive semidefinite: its largest eigenvalue is {largest:.4g} and its smallest "
-        f"{smallest:.4g}{share}; it is used as it is, and the bounds hold all the same, but shares of variance are "
-        "shares of a matrix that is not a covariance."
-    )
-    return False
-
-
-def is_semidefinite(matrix: Floats) -> bool:
-    """Say whether a symmetric array is positive semidefinite up to rounding."""
-    return _extreme_eigenvalues(matrix) is None
-
-
-def _extreme_eigenvalues(matrix: Floats) -> tuple[float, float] | None:
-    """Return the smallest and the largest eigenvalue, or None if the matrix is semidefinite up to rounding."""
-    largest = float(np.abs(matrix).max(initial=0.0))
-    if largest == 0.0:
-        return None
-    shifted = matrix / largest
+    shifted = matrix / size
     shifted.flat[:: len(matrix) + 1] += ROUNDING
     # A Cholesky factorisation is much faster than eigenvalues.
     try:
         with threads_for(len(matrix)):
             np.linalg.cholesky(shifted)
-        return None
+        return True
     except np.linalg.LinAlgError:
-        values = eigvalsh(matrix)
-        rounding = values[0] >= -ROUNDING * max(values[-1], largest)
-        return None if rounding else (float(values[0]), float(values[-1]))
+        smallest, largest = eigvalsh(matrix)[[0, -1]].tolist()
+    if smallest >= -ROUNDING * max(largest, size):
+        return True
+    if warn_of:
+        share = f" ({-smallest / largest:.2g} times as large)" if largest > 0 else ""
+        warn(
+            f"{warn_of} is not positive semidefinite: its largest eigenvalue is {largest:.4g} and its smallest "
+            f"{smallest:.4g}{share}; it is used as it is, and the bounds hold all the same, but shares of variance "
+            "are shares of a matrix that is not a covariance."
+        )
+    return False
 
 
 def looks_like_correlation(X: Any) -> bool:
@@ -361,16 +336,13 @@ def _weights(weights: Any, n_rows: int) -> Floats:
         found = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be {n_rows} numbers, one for each row.") from None
-    if found.ndim == 0:
-        found = np.full(n_rows, float(found))
+    found = np.full(n_rows, float(found)) if found.ndim == 0 else found
     if found.ndim != 1:
         raise ValueError(f"Sample weights must be 1D: sample_weight has shape {found.shape}; give {n_rows} numbers.")
     if len(found) != n_rows:
         raise ValueError(f"sample_weight has {len(found)} numbers for {n_rows} rows; give one for each row.")
     if not np.isfinite(found).all() or (found < 0).any():
         raise ValueError("sample_weight has entries that are negative, NaN or infinite; give numbers of at least 0.")
-    if not found.any():
-        raise ValueError("sample_weight is zero for every row; give at least two rows a weight above zero.")
     if found.sum() - found.max(initial=0.0) <= ONE_ROW * found.sum():
         raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
     return found

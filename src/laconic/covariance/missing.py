@@ -46,6 +46,7 @@ from laconic.covariance.screening import Screening, check_unchanged
 from laconic.data.checks import check_magnitude
 from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
 from laconic.data.rows import ArraySource, Source
+from laconic.data.tables import listed
 
 # What may be done about missing values.
 WAYS = ("error", "pairwise", "em")
@@ -133,11 +134,7 @@ class PresentValues:
 
     def matrix(self, way: str, iterations: int = 0, ridge: float = 0.0) -> MatrixOfPresent:
         """Return the matrix that is made in this way; the last two arguments are those of `em`."""
-        return self.pairwise() if way == "pairwise" else self.em(iterations, ridge)
-
-    def pairwise(self) -> MatrixOfPresent:
-        """Return the matrix of pairwise deletion; it may be indefinite."""
-        return self._pairwise(*self._pairs(), scale=self.scale)
+        return self._pairwise(*self._pairs(), scale=self.scale) if way == "pairwise" else self.em(iterations, ridge)
 
     def _pairs(self) -> tuple[PairwisePart, Floats]:
         """Return the sums over all pairs of columns, and the centers that they are about."""
@@ -270,24 +267,19 @@ def _check_pairs(part: PairwisePart, *, center: bool, name: str, feature_names: 
     """Raise a ValueError that names columns with too few values, or pairs of columns with too few rows in common."""
     enough: Mask = pair_divisors(part) > ONE_ROW * part.weights if center else part.weights > 0
     least = "two rows" if center else "one row"
-
-    def label(place: int) -> str:
-        return repr(str(feature_names[place])) if feature_names is not None else str(place)
-
-    few = np.flatnonzero(~enough.diagonal())
-    if len(few):
-        listed = ", ".join(label(int(i)) for i in few[:5]) + (", ..." if len(few) > 5 else "")
+    labels = range(len(enough)) if feature_names is None else [repr(str(label)) for label in feature_names]
+    few = [str(labels[i]) for i in np.flatnonzero(~enough.diagonal())]
+    if few:
         has = "column has" if len(few) == 1 else "columns have"
-        drop = "leave it out" if len(few) == 1 else "leave them out"
-        raise ValueError(f"{len(few)} {has} a value in fewer than {least} of {name}: {listed}; {drop}.")
-    pairs = np.argwhere(np.triu(~enough))
-    if len(pairs):
-        listed = ", ".join(f"{label(int(i))} and {label(int(j))}" for i, j in pairs[:3])
-        more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
-        are = "pair of columns has" if len(pairs) == 1 else "pairs of columns have"
         raise ValueError(
-            f"{len(pairs)} {are} fewer than {least} of {name} with both values: {listed}{more}; nothing tells how they "
-            "vary together, so leave one of each pair out."
+            f"{len(few)} {has} a value in fewer than {least} of {name}: {listed(few)}; leave these columns out."
+        )
+    pairs = [f"{labels[i]} and {labels[j]}" for i, j in np.argwhere(np.triu(~enough)).tolist()]
+    if pairs:
+        have = "pair of columns has" if len(pairs) == 1 else "pairs of columns have"
+        raise ValueError(
+            f"{len(pairs)} {have} fewer than {least} of {name} with both values: {listed(pairs)}; nothing tells how "
+            "they vary together, so leave one of each pair out."
         )
 
 
@@ -348,7 +340,7 @@ def expectation_maximization(
                 break
             before, point = [] if leapt else [*before, point], new
             if len(before) == 2:
-                point, instead = _leap(before[0], before[1], point), point
+                point, instead = _leap([*before, point]), point
     if found is None:
         if monitor.stopped is Stop.TIME_LIMIT:
             raise TimeoutError("The time limit was reached before the first step of EM; give more time.")
@@ -436,7 +428,8 @@ def _complete(
         for begin in range(0, len(all_patterns), step):
             own = slice(*np.searchsorted(which, (begin, begin + step)))
             patterns, these, of_row = all_patterns[begin : begin + step], rows[own], which[own] - begin
-            conditional, determinants = _inverses(precision[patterns[:, :, None], patterns[:, None, :]])
+            blocks = precision[patterns[:, :, None], patterns[:, None, :]]
+            conditional, determinants = np.linalg.inv(blocks), np.linalg.slogdet(blocks)[1]
             for first in range(0, len(these), step):
                 one = of_row[first : first + step]
                 at = these[first : first + step, None], patterns[one]
@@ -449,11 +442,6 @@ def _complete(
     return total
 
 
-def _inverses(stack: Floats) -> tuple[Floats, Floats]:
-    """Return the inverses of positive definite matrices, and the logarithms of their determinants."""
-    return np.asarray(np.linalg.inv(stack)), np.asarray(np.linalg.slogdet(stack)[1])
-
-
 def _maximized(point: Point, part: Expectation, *, center: bool, ridge: float) -> Point:
     """Return the result of the M step."""
     n = len(point.mean)
@@ -463,15 +451,13 @@ def _maximized(point: Point, part: Expectation, *, center: bool, ridge: float) -
     return Point(point.mean + shift, 0.5 * (new + new.T) / (1 + ridge))
 
 
-def _leap(first: Point, second: Point, third: Point) -> Point:
+def _leap(points: Sequence[Point]) -> Point:
     """Return the point to which three points lead."""
 
     def ahead(x0: Floats, x1: Floats, x2: Floats) -> Floats:
         return x0 + 2 * LEAP * (x1 - x0) + LEAP**2 * ((x2 - x1) - (x1 - x0))
 
-    return Point(
-        ahead(first.mean, second.mean, third.mean), ahead(first.covariance, second.covariance, third.covariance)
-    )
+    return Point(ahead(*(point.mean for point in points)), ahead(*(point.covariance for point in points)))
 
 
 def _inverse(covariance: Floats) -> tuple[Floats, float]:

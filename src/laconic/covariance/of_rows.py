@@ -298,19 +298,7 @@ class SparseCovariance(Covariance):
 
     def columns(self, indices: Indices) -> Floats:
         if self._all_columns is None and len(indices) == self.n_features <= KEPT_FEATURES:
-            everything = self.submatrix(np.arange(self.n_features))
-            self._all_columns = everything
+            self._all_columns = self.submatrix(np.arange(self.n_features))
         if self._all_columns is not None:
             return self._all_columns[:, indices]
-        if self.standard.expands:
-            return self.block(np.arange(self.n_features), indices)
-        # Faster than centring all columns, and accurate enough for a search.
-        chosen, result = self.by_column[:, indices], np.empty((self.n_features, len(indices)))
-        step = max(1, BLOCK_ENTRIES // chosen.shape[0])
-        for begin in range(0, len(indices), step):
-            part = slice(begin, begin + step)
-            block = (chosen[:, part].toarray() - self.standard.means[indices[part]]) * self.standard.scales[
-                indices[part]
-            ]
-            result[:, part] = self._back(self._weighted(block))
-        return result
+        return self.block(np.arange(self.n_features), indices)

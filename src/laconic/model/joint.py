@@ -21,7 +21,7 @@ from laconic.proof import Certificate, ProofError, certify
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
-from laconic.search.support import NEGLIGIBLE
+from laconic.search.support import signed
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -61,7 +61,7 @@ def hold_most(
     cardinalities = tuple(min(k, part.n_features) for k in sizes)
     question = SpanQuestion(part.covariance, cardinalities, part.forced, part.monitor)
     vectors = canonical(question, Span().solve(question, np.ascontiguousarray(found[:, own].T)))
-    vectors = _signed(vectors, part.forced)
+    vectors = np.stack([signed(z, part.forced) for z in vectors.T], axis=1)
     status = stopped_or(part.monitor.stopped, Status.TOGETHER)
     added, dense = _given_others(part.covariance, vectors)
     whole = np.zeros((len(added), covariance.n_features))
@@ -80,18 +80,6 @@ def hold_most(
         for value, above in zip(added, uppers, strict=True)
     ]
     return Spanning(solutions, uppers, dense, verdicts, upper, certificate)
-
-
-def _signed(vectors: Floats, forced: Indices) -> Floats:
-    """Return unit columns without negligible loadings, the largest loading of each positive."""
-    size = np.abs(vectors)
-    small = size <= NEGLIGIBLE * size.max(axis=0)
-    small[forced] = False
-    vectors = np.where(small, 0.0, vectors)
-    size = np.abs(vectors)
-    first = (size >= (1 - 1e-9) * size.max(axis=0)).argmax(axis=0)
-    signs = np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
-    return np.asarray(vectors * (signs / np.linalg.norm(vectors, axis=0)))
 
 
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:

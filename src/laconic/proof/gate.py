@@ -112,9 +112,9 @@ def register(cls: type[Witness]) -> type[Witness]:
     return cls
 
 
-for _plain in (TraceWitness, RowSumWitness, ExhaustiveWitness, DualWitness, Proposition2Witness):
+for _plain in (TraceWitness, RowSumWitness, ExhaustiveWitness, DualWitness, Proposition2Witness, TreeWitness):
     register(_plain)
-for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness, TreeWitness):
+for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness):
     register(_nested)
 
 

@@ -1,4 +1,4 @@
-"""The check of certificates against data, and the words about each step: `laconic verify --explain`."""
+"""The check of certificates against data."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ import numpy as np
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
-from laconic.core.words import at_least, at_most, counted
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
@@ -20,12 +19,6 @@ from laconic.data.rows import columns_by_name
 from laconic.proof.certificate import Certificate, lower_of, upper_of
 from laconic.proof.gate import kinds_of
 from laconic.proof.witness import checked_features, no_features
-from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_joint import JointWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
-from laconic.proof.witness_tree import TreeWitness
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
@@ -35,16 +28,6 @@ OTHER_DATA = "This certificate was made for other data. Give the same rows and c
 ABOUT_THE_MATRIX = " The proof is about this matrix, and not about the complete data, which nobody knows."
 LOWER_REFUSED = "The lower bound is not proved: {claimed!r} is claimed, and the loadings give {found!r}."
 UPPER_REFUSED = "The upper bound is not proved: {claimed!r} is claimed, and the witness gives {found!r}."
-# The formula of each deflation, S being the matrix before it and z a component.
-FORMULAS = {
-    "projection": "(I - zz')S(I - zz')",
-    "hotelling": "S - (z'Sz)zz'",
-    "schur": "S - (Sz)(Sz)'/(z'Sz)",
-    "orthogonalized-projection": "(I - qq')S(I - qq'), with q the part of z orthogonal to the earlier ones",
-    "orthogonalized-hotelling": "S - (q'Sq)qq', with q the part of z orthogonal to the earlier ones",
-}
-# Digits of the numbers in an explanation.
-DIGITS = 9
 
 
 class Step(NamedTuple):
@@ -73,16 +56,6 @@ class Verification:
     See Also
     --------
     verify : Makes it.
-
-    Examples
-    --------
-    >>> from laconic import SparsePCA, verify
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().frame
-    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
-    >>> checked = verify(certificate, votes)
-    >>> checked.accepted
-    True
     """
 
     accepted: bool
@@ -189,12 +162,12 @@ class _Check:
 
     def __init__(self, given: Any, explain: bool) -> None:
         self.outcome: Verification | None = None
-        self._explain, self._steps = explain, [Step("The claim", (), True)]
+        self._explain, self._holding = explain, 0  # the number of steps that hold
         self._lower = self._upper = math.nan
         try:
             self.claim = Certificate.load(given) if isinstance(given, str | Path) else given
             check_claim(self.claim)
-            self._say(*self.claim.claim)
+            _ = self.claim.claim  # it can be put in words
         except BAD as error:
             self._fail(error)
 
@@ -207,22 +180,18 @@ class _Check:
 
     def _judge(self, made: Made | BaseException) -> None:
         c = self.claim
-        self._begin("The data are those of the certificate")
+        self._holding = 1
         if isinstance(made, BaseException):
             raise made
         if made.covariance.n_features != c.n_features or made.digest() != c.digest:
             raise ValueError(OTHER_DATA)
-        what = "matrix" if c.recipe.given == "covariance" else "rows and weights" if c.recipe.weighted else "rows"
-        self._say(f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate.")
-        self._begin("The matrix S")
+        self._holding = 2
         S = _deflated(made.covariance, c)
-        self._say(*matrix_in_words(c))
-        self._begin("The components and their variance" if c.n_components > 1 else "The component and its variance")
+        self._holding = 3
         lower = self._lower = lower_of(S, c.support, c.loadings)
         if not lower >= c.lower:
             raise ValueError(LOWER_REFUSED.format(claimed=c.lower, found=lower))
-        self._say(*_components_in_words(c, lower))
-        self._begin("The upper bound")
+        self._holding = 4
         try:
             upper = self._upper = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
         except BAD as error:
@@ -232,32 +201,24 @@ class _Check:
         if c.kind not in kinds_of(c.witness):
             own = c.witness.kinds()[0]
             raise ValueError(f"The upper bound is named {c.kind!r}, and its witness is of another kind: {own!r}.")
-        n = c.n_features if c.allowed is None else len(c.allowed)
-        self._say(*witness_in_words(c.witness, n, int(c.cardinalities.sum())))
-        self._say(
-            f"The bound is {at_most(upper, 15)}, with all rounding errors included. The certificate claims "
-            f"{at_most(c.upper, 15)}, which leaves room for a machine that rounds the matrix differently."
-        )
-        self._begin("Conclusion")
-        self._say(c.verdict)
+        self._holding = 6
         note = "" if c.recipe.missing is None else ABOUT_THE_MATRIX
         self._end(True, f"Accepted. {c.verdict}{note}")
 
-    def _begin(self, title: str) -> None:
-        self._steps.append(Step(title, (), True))
-
-    def _say(self, *sentences: str) -> None:
-        last = self._steps[-1]
-        self._steps[-1] = last._replace(sentences=(*last.sentences, *sentences))
-
     def _fail(self, error: BaseException) -> None:
-        reason = str(error) or f"The certificate cannot be checked: {type(error).__name__}."
-        self._steps[-1] = Step(self._steps[-1].title, (*self._steps[-1].sentences, reason), holds=False)
-        self._end(False, reason)
+        self._end(False, str(error) or f"The certificate cannot be checked: {type(error).__name__}.")
 
     def _end(self, accepted: bool, reason: str) -> None:
-        steps = tuple(self._steps) if self._explain else ()
-        self.outcome = Verification(accepted, reason, self._lower, self._upper, steps)
+        steps = []
+        if self._explain:
+            # The words prove nothing, so a check without them does not load their code.
+            from laconic.proof.explain import steps_in_words
+
+            told = steps_in_words(getattr(self, "claim", None), self._holding, self._lower, self._upper)
+            steps = [Step(title, sentences, True) for title, sentences in told]
+            if not accepted:
+                steps[-1] = Step(steps[-1].title, (reason,), holds=False)
+        self.outcome = Verification(accepted, reason, self._lower, self._upper, tuple(steps))
 
 
 def check_claim(c: Certificate) -> None:
@@ -345,129 +306,3 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
     for z in earlier:
         deflation.remove(z)
     return deflation.current
-
-
-def matrix_in_words(c: Certificate) -> list[str]:
-    """Return how S was made of the data."""
-    words = [f"{_made_in_words(c.recipe)} S has {counted(c.n_features, 'row')} and columns, one for each feature."]
-    if c.deflation is not None and c.earlier is not None:
-        taken = "component z is" if len(c.earlier) == 1 else f"{len(c.earlier)} components z are, one after the other,"
-        words.append(f"The earlier {taken} taken out: S becomes {FORMULAS[c.deflation]} ({c.deflation}).")
-    return words
-
-
-def _made_in_words(recipe: Recipe) -> str:
-    if recipe.given == "covariance":
-        return "S is the matrix that was given" + (", scaled to a unit diagonal." if recipe.scale else ".")
-    if recipe.missing == "pairwise":
-        kind = "correlation" if recipe.scale else "covariance"
-        return f"Entry (i, j) of S is the {kind} of columns i and j over the rows that have both values."
-    if recipe.missing == "em":
-        steps = counted(recipe.iterations, "step")
-        return f"S is estimated from the values that are there by {steps} of the EM algorithm."
-    centred = "The mean of each column is subtracted" if recipe.center else "Nothing is subtracted from the columns"
-    scaled = ", and each is divided by its standard deviation" if recipe.scale else ""
-    weighted = ", weighted," if recipe.weighted else ""
-    divisor = "the number of rows less one" if recipe.center else "the number of rows"
-    if recipe.weighted:
-        divisor = "W - (sum of squared weights) / W" if recipe.center else "W"
-        divisor += ", W the sum of the weights"
-    return f"{centred}{scaled}. S is the product of the columns with each other{weighted} divided by {divisor}."
-
-
-def _components_in_words(c: Certificate, lower: float) -> list[str]:
-    sizes = ", ".join(map(str, (c.loadings != 0).sum(axis=1).tolist()))
-    least = f"With all rounding errors included it is at least {at_least(lower, DIGITS)}."
-    if c.n_components > 1:
-        held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
-        return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
-    listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
-    return [
-        f"z has {sizes} nonzero loadings on {c.features_in_words}: {listed}.",
-        f"Its variance is z'Sz / z'z. {least}",
-    ]
-
-
-def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
-    """Return how the bound of a witness on supports of k of n features is proved."""
-    features = counted(k, "feature")
-    if isinstance(witness, TraceWitness):
-        return [f"Sum of variances: the variance of a component is at most the sum of the {k} largest variances."]
-    if isinstance(witness, RowSumWitness):
-        return [
-            f"Row sums: for each feature add its variance and its {k - 1} largest covariances, without signs. No "
-            "eigenvalue of a block exceeds the largest sum (Gershgorin)."
-        ]
-    if isinstance(witness, ExhaustiveWitness):
-        return [f"List of all supports: the largest eigenvalue of every block of {features} among {n:,} is bounded."]
-    if isinstance(witness, DualWitness):
-        return _dual_in_words(witness, features)
-    if isinstance(witness, Proposition2Witness):
-        return [
-            "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty of "
-            f"{witness.rho:.6g}. What features add beyond the penalty is at most the largest eigenvalue of a matrix of "
-            f"these directions. The bound is this eigenvalue and the penalty of {features}."
-        ]
-    if isinstance(witness, BlockWitness):
-        return [
-            f"Blocks: covariances of at most {witness.threshold:.6g}, and those between "
-            f"{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most {k - 1} times the "
-            "largest of them. What is left has no more than its best block.",
-            *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
-        ]
-    if isinstance(witness, EliminationWitness):
-        kept = len(witness.kept)
-        return [
-            f"Elimination: no support with one of {counted(n - kept, 'feature')} exceeds the bound. This follows from "
-            f"{'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
-            f"{counted(max(k - 1, 0), 'feature')}. Supports of the other {kept:,} features are bounded apart:",
-            *witness_in_words(witness.inner, kept, k),
-        ]
-    if isinstance(witness, TwoGroupsWitness):
-        kept = len(witness.kept)
-        return [
-            f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support with "
-            f"j features of the second group has at most the bound on {k} - j features of the first, plus the j "
-            "largest variances of the second. The largest of these sums counts. The bound on the first group:",
-            *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
-        ]
-    if isinstance(witness, TreeWitness):
-        return [
-            f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
-            "feature and those without it, so that the leaves cover all supports. Row levels bound each leaf, or its "
-            "supports are listed. The largest bound of all counts."
-        ]
-    if isinstance(witness, JointWitness):
-        words = [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
-        if witness.factor is not None:
-            words.append(
-                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues of the matrix together (Ky "
-                "Fan). A factor F with one column a direction proves it: the sum of the squares in F plus r times the "
-                "largest eigenvalue of S - FF'. The smaller bound counts."
-            )
-        return words
-    return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
-
-
-def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
-    if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
-        return ["Largest eigenvalue: no component has more variance than the dense one."]
-    words = []
-    if witness.multiplier is not None:
-        words.append(
-            "Changed covariances: a symmetric matrix with a zero diagonal is added. A unit vector with k nonzeros "
-            "loses at most k - 1 times its largest entry."
-        )
-    if witness.levels is not None or witness.norms is not None:
-        words.append(
-            "Row levels: a matrix is subtracted that reduces the covariances. Each row has a price for what it takes "
-            f"away. No support of {features} pays more than the largest prices together."
-        )
-    if witness.factor is not None:
-        words.append(
-            f"l0 relaxation: the rest is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift of "
-            f"its diagonal. Each feature costs {witness.rho:.6g}. The bound adds the costs and what is left."
-        )
-    else:
-        words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
-    return words

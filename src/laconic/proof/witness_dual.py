@@ -13,7 +13,6 @@ The bound of the l0 relaxation, from a factor of the matrix.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +38,12 @@ from laconic.proof.witness import (
 def row_sum(*parts: Floats) -> float:
     """Return an upper bound on the largest row sum of the sum of the absolute values of some matrices."""
     return float(grown(np.sum([np.abs(part).sum(axis=1) for part in parts], axis=0).max(), len(parts[0]) + 2))
+
+
+def less_symmetric_part(M: Floats, part: Floats) -> tuple[Floats, float]:
+    """Return M - (part + part') / 2, and a number that bounds its rounding, times gamma_2."""
+    half = 0.5 * (part + part.T)
+    return M - half, 2 * row_sum(M, half)
 
 
 def row_levels(L: Floats) -> Floats:
@@ -70,23 +75,17 @@ def norm_costs(N: Floats) -> Floats:
 
 
 class Cancelled:
-    """The matrix S - sym L - sym N, block by block, and what its rows cost.
+    """The matrix S - sym L - sym N, block by block, and what its rows cost, for a witness with features kept.
 
-    L = `levels` and N = `norms`, which may be None, are given on the features `kept`. `price` is about what
-    a row not kept costs. `most` holds the limits m_i; by default the largest entries of the rows of L. Within a tree, L
-    may have lost columns. Then the limits are those from before, because smaller ones would raise the cost of the rows
-    not kept.
+    `most` holds the limits m_i; by default the largest entries of the rows of L. Within a tree, L may have lost
+    columns. Then the limits are those from before, because smaller ones would raise the cost of the rows not kept.
 
     The attributes `levels` and `norms` are the costs of each row of L and of N. `aside` are the features not kept.
     """
 
-    def __init__(
-        self, S: Covariance, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
-    ) -> None:
-        self._S, self._kept = S, checked_features(kept, S.n_features, "kept")
-        shape = (len(self._kept), len(self._kept))
-        L = checked_array(levels, shape, "levels")
-        N = None if norms is None else checked_array(norms, shape, "norms")
+    def __init__(self, S: Covariance, witness: "DualWitness", most: Floats | None = None) -> None:
+        self._S = S
+        self._kept, L, N = witness.on_kept(S.n_features)
         m = row_levels(L) if most is None else most
         self.aside: Indices = np.setdiff1d(np.arange(S.n_features), self._kept)
         self._subtract(L, N)
@@ -95,7 +94,7 @@ class Cancelled:
         self.levels[self._kept] = level_costs(L.diagonal(), np.maximum(row_levels(L), np.minimum(m, reach)))
         if N is not None:
             self.norms[self._kept] = norm_costs(N)
-        self._choose(self._free_diagonal(max(checked_number(price, "price"), 0.0)))
+        self._choose(self._free_diagonal(max(checked_number(witness.price, "price"), 0.0)))
 
     def _subtract(self, L: Floats, N: Floats | None) -> None:
         """Subtract the levels and norms from the block of the features kept; each sum is rounded once."""
@@ -103,8 +102,8 @@ class Cancelled:
         M, sizes = block if np.array_equal(block, block.T) else 0.5 * (block + block.T), 0.0
         for part in (L, N):
             if part is not None:
-                half = 0.5 * (part + part.T)
-                M, sizes = M - half, sizes + 2 * row_sum(M, half)
+                M, size = less_symmetric_part(M, part)
+                sizes += size
         self._M, self._rounding = M, float(grown(sizes * gamma(2), 3))
 
     def _rows_aside(self, m: Floats) -> tuple[Floats, Floats]:
@@ -255,15 +254,15 @@ class DualWitness(Witness):
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
 
-    def cancelled(self, S: Covariance, most: Floats | None = None) -> Cancelled:
-        """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
-        if self.multiplier is not None or self.factor is not None or self.directions is not None:
-            raise ValueError("A witness with features kept may have levels and norms only.")
-        if checked_number(self.shift, "shift") != 0:
-            raise ValueError("A witness with features kept has no shift.")
-        if self.levels is None:
-            raise ValueError("A witness with features kept must have levels on them.")
-        return Cancelled(S, self.kept, self.levels, self.norms, self.price, most)
+    def on_kept(self, n: int) -> tuple[Indices, Floats, Floats | None]:
+        """Return the features kept, of n, and L and N on them; a ValueError if the witness is not of this kind."""
+        others = (self.multiplier, self.factor, self.directions)
+        if self.kept is None or self.levels is None or any(part is not None for part in others) or self.shift:
+            raise ValueError("A point with features kept has levels on some features, perhaps norms, and nothing else.")
+        kept = checked_features(self.kept, n, "kept")
+        shape = (len(kept), len(kept))
+        N = None if self.norms is None else checked_array(self.norms, shape, "norms")
+        return kept, checked_array(self.levels, shape, "levels"), N
 
 
 def dual_bound(S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
@@ -284,7 +283,7 @@ def dual_bound(S: Covariance, k: int, witness: DualWitness, inside: Indices, *, 
     if witness.factor is None and witness.directions is not None:
         raise ValueError("The witness has directions but no factor.")
     if witness.kept is not None:
-        point = witness.cancelled(S, most)
+        point = Cancelled(S, witness, most)
         return point.total([times_up(k, budget(point.levels, k, known)), budget(point.norms, k, known)])
     parts = (witness.multiplier, witness.levels, witness.norms, witness.factor)
     if all(part is None for part in parts):
@@ -322,13 +321,13 @@ def _difference(S: Covariance, k: int, witness: DualWitness, known: Indices) -> 
         costs.append(times_up(k - 1, float(np.abs(U).max())))
     if witness.levels is not None:
         L = checked_array(witness.levels, shape, "levels")
-        part = 0.5 * (L + L.T)
-        M, sizes = M - part, sizes + 2 * row_sum(M, part)
+        M, size = less_symmetric_part(M, L)
+        sizes += size
         costs.append(times_up(k, budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
     if witness.norms is not None:
         N = checked_array(witness.norms, shape, "norms")
-        part = 0.5 * (N + N.T)
-        M, sizes = M - part, sizes + 2 * row_sum(M, part)
+        M, size = less_symmetric_part(M, N)
+        sizes += size
         costs.append(budget(norm_costs(N), k, known))
     return M, sizes, costs
 

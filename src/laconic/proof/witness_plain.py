@@ -11,7 +11,7 @@ from laconic.core.arrays import BLOCK_ENTRIES, Indices
 from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, BoundOf, Proved, Witness, lacking, largest, no_features
+from laconic.proof.witness import NO_BOUND, BoundOf, Proved, Witness, lacking, largest, no_features, off_diagonal_rows
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -41,19 +41,11 @@ class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
     def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
-        step = max(1, BLOCK_ENTRIES // S.n_features)
+        n = S.n_features
         spread = sum_up(largest(S.spread, k)) if S.spread.any() else 0.0
         value = plain = -math.inf
-        everything = np.arange(S.n_features)
-        for begin in range(0, S.n_features, step):
-            rows = everything[begin : begin + step]
-            size = np.abs(S.whole_rows(rows))
-            size[np.arange(len(rows)), rows] = 0.0
-            others = (
-                np.partition(size, S.n_features - k, axis=1)[:, S.n_features - k + 1 :].sum(axis=1)
-                if k > 1
-                else np.zeros(len(rows))
-            )
+        for rows, size in off_diagonal_rows(S, np.arange(n)):
+            others = np.partition(size, n - k, axis=1)[:, n - k + 1 :].sum(axis=1)
             away = up(S.spread[rows] * spread) if spread else 0.0
             circles = up(up(S.variances[rows] + (grown(others, k) if k > 1 else 0.0)) + away)
             if np.isnan(circles).any():

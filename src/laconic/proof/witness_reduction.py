@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.witness import (
@@ -19,6 +19,7 @@ from laconic.proof.witness import (
     lacking,
     largest,
     no_features,
+    off_diagonal_rows,
     times_up,
     total,
 )
@@ -85,14 +86,10 @@ def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:
 
 def _row_lengths(S: Covariance, rows: Indices, count: int) -> Floats:
     """Return upper bounds on the root of the sum of the `count` largest squares of each row, off the diagonal."""
-    everything = np.arange(S.n_features)
     spread = grown(np.sqrt(sum_up(up(largest(S.spread, count) ** 2))), 1) if S.spread.any() else 0.0
-    step = max(1, BLOCK_ENTRIES // S.n_features)
     lengths = []
-    for begin in range(0, len(rows), step):
-        part = rows[begin : begin + step]
-        squares = S.block(part, everything) ** 2
-        squares[np.arange(len(part)), part] = 0.0
+    for part, sizes in off_diagonal_rows(S, rows):
+        squares = sizes**2
         most = np.partition(squares, S.n_features - count, axis=1)[:, S.n_features - count :].sum(axis=1)
         own = grown(np.sqrt(grown(most, count + 2)), 1)
         lengths.append(up(own + up(S.spread[part] * spread)))
@@ -164,10 +161,7 @@ def _with_excess(a: float, b: float, excess: float) -> float:
 
     It is at most a + b + e, because [[a + e, c], [c, b]] has the eigenvalues a + b + e and 0.
     """
-    square = up(up(a + excess) * b)
-    half = up(np.abs(a - b) / 2)
-    root = grown(np.sqrt(grown(half * half + square, 4)), 2)
-    value = float(up(up((a + b) / 2) + root))
+    value = float(_larger_eigenvalues(a, np.array(b), grown(np.sqrt(up(up(a + excess) * b)), 1)))
     # An infinite number times zero is no number, and nothing is known then.
     return math.inf if math.isnan(value) else min(value, sum_up([a, b, excess]))
 

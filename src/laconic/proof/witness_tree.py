@@ -12,6 +12,7 @@ bound of the tree is the largest bound of all parts.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,11 @@ from laconic.proof.witness import (
     BoundOf,
     Proved,
     Witness,
-    checked_array,
     checked_features,
     largest,
     times_up,
 )
-from laconic.proof.witness_dual import DualWitness, budget, dual_bound, row_levels
+from laconic.proof.witness_dual import Cancelled, DualWitness, budget, dual_bound, row_levels
 from laconic.proof.witness_plain import ExhaustiveWitness, bound_by_listing
 
 
@@ -96,8 +96,13 @@ class _Walk:
             for decision in node.decisions:
                 if self._empty(alive, members):
                     break
-                best = max(best, self._decided(decision, alive, members))
-                alive, members = self._after(decision, alive, members)
+                out = checked_features(decision.out, self._S.n_features, "out")
+                into = checked_features(decision.into, self._S.n_features, "into")
+                if len(np.intersect1d(out, into)):
+                    raise ValueError("A decision puts a feature both out and in.")
+                best = max(best, self._decided(decision.witness, out, into, alive, members))
+                # Ignore features that are already removed.
+                alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
             if self._empty(alive, members):
                 continue
             if node.bound is not None:
@@ -123,25 +128,16 @@ class _Walk:
             return dual_bound(part, self._k, point, inside, most=most)
         return bound_by_listing(part, self._k, inside)
 
-    def _after(self, decision: Decision, alive: Indices, members: Indices) -> tuple[Indices, Indices]:
-        out = checked_features(decision.out, self._S.n_features, "out")
-        into = checked_features(decision.into, self._S.n_features, "into")
-        if len(np.intersect1d(out, into)):
-            raise ValueError("A decision puts a feature both out and in.")
-        # Ignore features that are already removed.
-        return np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
-
-    def _decided(self, decision: Decision, alive: Indices, members: Indices) -> Proved:
-        """Bound the supports that a decision excludes."""
-        if not isinstance(decision.witness, DualWitness):
+    def _decided(self, witness: Any, out: Indices, into: Indices, alive: Indices, members: Indices) -> Proved:
+        """Bound the supports that a decision excludes: those with a feature of `out`, and without one of `into`."""
+        if not isinstance(witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
         k, inside = self._k, np.searchsorted(alive, members)
-        point, most = _within(decision.witness, alive, self._S.n_features)
+        point, most = _within(witness, alive, self._S.n_features)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
-        changed = point.cancelled(self._S.part(alive), most)
-        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n_features, "out")))
-        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n_features, "into")))
+        changed = Cancelled(self._S.part(alive), point, most)
+        out, into = np.flatnonzero(np.isin(alive, out)), np.flatnonzero(np.isin(alive, into))
         raised = np.intersect1d(out, changed.aside)
         if len(raised):
             changed.raise_diagonal(raised)
@@ -176,27 +172,17 @@ def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> li
 
 def _within(witness: DualWitness, alive: Indices, n: int) -> tuple[DualWitness, Floats]:
     """Return a dual point on the features alive, of n, numbered among them, and its row levels before that."""
-    if witness.kept is None or witness.multiplier is not None or witness.factor is not None:
-        raise ValueError("A point of a tree has levels on some features, perhaps norms, and nothing else.")
-    kept = checked_features(witness.kept, n, "kept")
-    stays = np.flatnonzero(np.isin(kept, alive))
-    shape = (len(kept), len(kept))
-
-    def block(values: Floats | None, name: str) -> Floats | None:
-        return None if values is None else checked_array(values, shape, name)[np.ix_(stays, stays)]
-
-    if witness.levels is None:
-        raise ValueError("A witness with features kept must have levels on them.")
-    most = row_levels(checked_array(witness.levels, shape, "levels"))[stays]
-
-    inside = np.asarray(witness.inside, dtype=np.intp)
+    kept, L, N = witness.on_kept(n)
+    inside = checked_features(witness.inside, n, "inside")
     if not np.isin(inside, alive).all():
         raise ValueError("A point of a tree takes features for granted (inside) that are out.")
+    stays = np.flatnonzero(np.isin(kept, alive))
+    block = np.ix_(stays, stays)
     point = replace(
         witness,
         kept=np.searchsorted(alive, kept[stays]),
-        levels=block(witness.levels, "levels"),
-        norms=block(witness.norms, "norms"),
+        levels=L[block],
+        norms=None if N is None else N[block],
         inside=np.searchsorted(alive, inside),
     )
-    return point, most
+    return point, row_levels(L)[stays]

@@ -109,12 +109,24 @@ def finish(
     value, z = pair
     order = np.argsort(support)
     support, z = support[order], z[order]
-    size = np.abs(z)
-    keep = (size > NEGLIGIBLE * size.max()) | np.isin(support, problem.forced)
-    z, size, support = z[keep], size[keep], support[keep]
-    first = int(np.flatnonzero(size >= (1 - 1e-9) * size.max())[0])
-    z = z * (np.sign(z[first]) / np.linalg.norm(z))
-    return Solution(support, z, value, status, method=method, iterations=iterations)
+    forced = np.flatnonzero(np.isin(support, problem.forced))
+    z = signed(z, forced)
+    keep = z != 0
+    keep[forced] = True
+    return Solution(support[keep], z[keep], value, status, method=method, iterations=iterations)
+
+
+def signed(vector: Floats, forced: Indices) -> Floats:
+    """Return a vector of unit length without negligible loadings, but on features forced in, and with its sign.
+
+    The largest loading is positive. If several tie, the first one is.
+    """
+    size = np.abs(vector)
+    small = size <= NEGLIGIBLE * size.max()
+    small[forced] = False
+    z = np.where(small, 0.0, vector)
+    first = int((size >= (1 - 1e-9) * size.max()).argmax())
+    return np.asarray(z * (np.sign(z[first]) / np.linalg.norm(z)))
 
 
 class Incumbent:

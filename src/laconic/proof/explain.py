@@ -1,0 +1,158 @@
+"""The steps of a check in words: `laconic verify --explain`. Nothing is proved here."""
+
+from typing import Any
+
+from laconic.core.words import at_least, at_most, counted
+from laconic.proof.certificate import Certificate
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_joint import JointWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_tree import TreeWitness
+
+# The formula of each deflation, S being the matrix before it and z a component.
+FORMULAS = {
+    "projection": "(I - zz')S(I - zz')",
+    "hotelling": "S - (z'Sz)zz'",
+    "schur": "S - (Sz)(Sz)'/(z'Sz)",
+    "orthogonalized-projection": "(I - qq')S(I - qq'), with q the part of z orthogonal to the earlier ones",
+    "orthogonalized-hotelling": "S - (q'Sq)qq', with q the part of z orthogonal to the earlier ones",
+}
+# Digits of the numbers in an explanation.
+DIGITS = 9
+
+
+def steps_in_words(c: Any, holding: int, lower: float, upper: float) -> list[tuple[str, tuple[str, ...]]]:
+    """Return titles and sentences of the steps that hold, `holding` of six, and the title of the next one."""
+    several = holding >= 3 and c.n_components > 1
+    steps = (
+        ("The claim", lambda: c.claim),
+        ("The data are those of the certificate", lambda: _data_in_words(c)),
+        ("The matrix S", lambda: _matrix_in_words(c)),
+        (f"The component{'s and their' if several else ' and its'} variance", lambda: _components_in_words(c, lower)),
+        ("The upper bound", lambda: _bound_in_words(c, upper)),
+        ("Conclusion", lambda: [c.verdict]),
+    )
+    return [(title, tuple(words()) if i < holding else ()) for i, (title, words) in enumerate(steps) if i <= holding]
+
+
+def _data_in_words(c: Certificate) -> list[str]:
+    what = "matrix" if c.recipe.given == "covariance" else "rows and weights" if c.recipe.weighted else "rows"
+    return [f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate."]
+
+
+def _bound_in_words(c: Certificate, upper: float) -> list[str]:
+    n = c.n_features if c.allowed is None else len(c.allowed)
+    return [
+        *witness_in_words(c.witness, n, int(c.cardinalities.sum())),
+        f"The bound is {at_most(upper, 15)}, with all rounding errors included. The certificate claims "
+        f"{at_most(c.upper, 15)}, which leaves room for a machine that rounds the matrix differently.",
+    ]
+
+
+def _matrix_in_words(c: Certificate) -> list[str]:
+    """Return how S was made of the data."""
+    recipe, words = c.recipe, [f"S has {counted(c.n_features, 'row')} and columns, one for each feature.", c.claim[2]]
+    if recipe.missing == "em":
+        words.append(f"EM made {counted(recipe.iterations, 'step')}.")
+    elif recipe.given == "rows" and recipe.missing is None:
+        total = "the sum W of the weights" if recipe.weighted else "the number of rows"
+        less = " less (the sum of squared weights) / W" if recipe.weighted else " less one"
+        words.append(f"Products of columns are divided by {total}{less if recipe.center else ''}.")
+    if c.deflation is not None:
+        words.append(f"For each earlier component z, S becomes {FORMULAS[c.deflation]}.")
+    return words
+
+
+def _components_in_words(c: Certificate, lower: float) -> list[str]:
+    sizes = ", ".join(map(str, (c.loadings != 0).sum(axis=1).tolist()))
+    least = f"With all rounding errors included it is at least {at_least(lower, DIGITS)}."
+    if c.n_components > 1:
+        held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
+        return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
+    listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
+    return [
+        f"z has {sizes} nonzero loadings on {c.features_in_words}: {listed}.",
+        f"Its variance is z'Sz / z'z. {least}",
+    ]
+
+
+def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
+    """Return how the bound of a witness on supports of k of n features is proved."""
+    features = counted(k, "feature")
+    match witness:
+        case TraceWitness():
+            return [f"Sum of variances: no component has more variance than the {k} largest variances together."]
+        case RowSumWitness():
+            sums = f"a variance plus the {k - 1} largest covariances of its row, without signs"
+            return [f"Row sums: no eigenvalue of a block exceeds the largest sum of {sums} (Gershgorin)."]
+        case ExhaustiveWitness():
+            return [
+                f"List of all supports: the largest eigenvalue of every block of {features} among {n:,} is bounded."
+            ]
+        case DualWitness():
+            return _dual_in_words(witness, features)
+        case Proposition2Witness():
+            return [
+                f"Proposition 2: each feature has a direction, and costs a penalty of {witness.rho:.6g}. The bound is "
+                f"the largest eigenvalue of a matrix of these directions, and the penalty of {features}."
+            ]
+        case BlockWitness():
+            small = f"covariances of at most {witness.threshold:.6g}, and those between "
+            return [
+                f"Blocks: {small}{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most "
+                f"{k - 1} times the largest of them. What is left has no more than its best block.",
+                *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
+            ]
+        case EliminationWitness():
+            return [
+                f"Elimination: no support with one of {counted(n - len(witness.kept), 'feature')} exceeds the bound, "
+                f"because of {'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
+                f"{counted(max(k - 1, 0), 'feature')}. Supports of the other features are bounded apart:",
+                *witness_in_words(witness.inner, len(witness.kept), k),
+            ]
+        case TwoGroupsWitness():
+            kept = len(witness.kept)
+            return [
+                f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support "
+                f"with j features of the second has at most the bound on {k} - j features of the first, plus the j "
+                "largest variances of the second. The bound on the first group:",
+                *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
+            ]
+        case TreeWitness():
+            return [
+                f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
+                "feature and those without it. Row levels bound each leaf, or its supports are listed."
+            ]
+        case JointWitness(factor=None):
+            return [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
+        case JointWitness():
+            return [
+                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues together (Ky Fan). A factor F "
+                "proves it: the sum of the squares in F plus r times the largest eigenvalue of S - FF'. If the sum of "
+                f"the variances of {features} is smaller, it counts."
+            ]
+    return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
+
+
+def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
+    words = []
+    if witness.multiplier is not None:
+        words.append(
+            "Changed covariances: a symmetric matrix with a zero diagonal is added. A unit vector with k nonzeros "
+            "loses at most k - 1 times its largest entry."
+        )
+    if witness.levels is not None or witness.norms is not None:
+        words.append(
+            "Row levels: a matrix is subtracted that reduces the covariances. Each row has a price for what it takes "
+            f"away. No support of {features} pays more than the largest prices together."
+        )
+    if witness.factor is not None:
+        words.append(
+            f"l0 relaxation: the rest is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift of "
+            f"its diagonal. Each feature costs {witness.rho:.6g}. The bound adds the costs and what is left."
+        )
+    elif words:
+        words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
+    return words or ["Largest eigenvalue: no component has more variance than the dense one."]
