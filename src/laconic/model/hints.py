@@ -56,7 +56,7 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
     label = _Label(made)
     ids: list[int] = []
     marked: set[int] = set()
-    hints = []
+    hints: list[str] = []
     if values is not None:
         marked, hints = _of_marks(used, values, label)
         ids = [int(j) for j, column in zip(used, values.T, strict=True) if _is_id(column, label.plain(j))]
@@ -72,8 +72,8 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
         hints += alone
         first, variances = model.supports_[0], covariance.diagonal[varying]
         explained = ids or alone or not marked.isdisjoint(first.tolist())
-        by_variance = values is not None and not explained and _by_variance(first, covariance, varying)
-        if by_variance and not _in_one_unit(values[:, np.searchsorted(used, first)]):
+        by_variance = not explained and _by_variance(first, covariance, varying)
+        if values is not None and by_variance and not _in_one_unit(values[:, np.searchsorted(used, first)]):
             hints.append(
                 f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
                 "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
@@ -135,7 +135,7 @@ def _of_marks(places: Indices, values: Floats, label: _Label) -> tuple[set[int],
         for value, rows in zip(own[far], counts[far], strict=True):
             mark = (int(places[column]), int(rows), float(others[0]), float(others[-1]))
             found.setdefault(int(value), []).append(mark)
-    hints = []
+    hints: list[str] = []
     for value, marks in found.items():
         columns, rows, lows, highs = zip(*marks, strict=True)
         hold, up_to = ("holds", "") if len(marks) == 1 else ("hold", "up to ")

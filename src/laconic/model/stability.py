@@ -259,7 +259,7 @@ def stability(
         samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
     chosen, gaps = _matched(whole, samples, rows)
-    anywhere, candidates = chosen.any(axis=0), np.setdiff1d(np.flatnonzero(~made.constant), forced)
+    anywhere, candidates = np.any(chosen, axis=0), np.setdiff1d(np.flatnonzero(~made.constant), forced)
     each = [stability_index(one[:, candidates]) for one in chosen]
     index, interval = stability_index(anywhere[:, candidates])
     return Stability(
