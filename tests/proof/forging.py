@@ -95,7 +95,11 @@ def is_true(name, document):
 
 def largest(S, c, k):
     """Return the largest variance of a support that the claim is about."""
-    allowed = range(len(S)) if c["allowed"] is None else sorted(c["allowed"].tolist())
-    forced = set(c["forced"].tolist())
-    supports = np.array([T for T in combinations(allowed, k) if forced <= set(T)])
+    allowed = np.arange(len(S)) if c["allowed"] is None else np.sort(c["allowed"])
+    return best_value(S[np.ix_(allowed, allowed)], k, np.searchsorted(allowed, c["forced"]).tolist())
+
+
+def best_value(S, k, inside=()):
+    """Return the largest variance of a support of k features that holds those inside, by looking at all of them."""
+    supports = np.array([T for T in combinations(range(len(S)), k) if set(inside) <= set(T)])
     return max(np.linalg.eigvalsh(S[supports[:, :, None], supports[:, None, :]])[:, -1])

@@ -6,12 +6,13 @@ A new kind of witness is one class and one line of the registry.
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
+from forging import best_value
 from hypothesis import given
 from hypothesis import strategies as st
+from test_two_programs import random_witness
 
 from helpers import Blurred
 from laconic import verify
@@ -29,12 +30,6 @@ from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 
-def best(S, k, inside=()):
-    """The truth, by looking at every support that holds the features inside."""
-    supports = [T for T in combinations(range(len(S)), k) if set(inside) <= set(T)]
-    return max(np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in supports)
-
-
 def off_diagonal(M):
     M = 0.5 * (M + M.T)
     np.fill_diagonal(M, 0.0)
@@ -42,23 +37,23 @@ def off_diagonal(M):
 
 
 class Draw:
-    """A random matrix of some kind and scale, and random witnesses for it."""
+    """A random matrix of some kind and scale, and dual points and components for it."""
 
     def __init__(self, seed):
         self.rng = rng = np.random.default_rng(seed)
         self.n = n = int(rng.integers(1, 8))
         self.k = int(rng.integers(1, n + 1))
-        self.scale = 10.0 ** rng.choice([0, 0, 0, -3, 4, -55, 55])
+        scale = 10.0 ** rng.choice([0, 0, 0, -3, 4, -55, 55])
         A = rng.standard_normal((int(rng.integers(1, 9)), n)) * 10.0 ** rng.integers(-2, 3, n)
         kind = rng.integers(6)
         if kind == 0:
-            self.covariance = FactorCovariance(A * math.sqrt(self.scale))
-            self.S = A.T @ A
+            self.covariance = FactorCovariance(A * math.sqrt(scale))
+            self.S = A.T @ A * scale
         else:
             G = rng.standard_normal((n, n))
             matrices = [A.T @ A, G + G.T, np.diag(rng.random(n)), np.ones((n, n)), self.correlation()]
-            self.S = 0.5 * (matrices[kind - 1] + matrices[kind - 1].T)
-            self.covariance = DenseCovariance(self.S * self.scale)
+            self.S = 0.5 * (matrices[kind - 1] + matrices[kind - 1].T) * scale
+            self.covariance = DenseCovariance(self.S)
         self.size = np.abs(self.S).max()
 
     def correlation(self):
@@ -68,7 +63,7 @@ class Draw:
         return self.rng.standard_normal(shape) * self.size * 10.0 ** self.rng.integers(-4, 1)
 
     def dual(self, S, inside=()):
-        """Parts of a dual witness at random, of the scale of one; the factor fits, or does not."""
+        """Parts of a dual witness at random; the factor fits, or does not."""
         rng, n = self.rng, len(S)
         parts, M = {"inside": np.array(inside, dtype=np.intp)}, S
         if rng.random() < 0.5:
@@ -91,7 +86,7 @@ class Draw:
         return DualWitness("combined", **parts)
 
     def component(self, S):
-        """Any component, the leading one of its support or not, and any penalty, of the scale of one."""
+        """Any component, the leading one of its support or not, and any penalty."""
         rng, n = self.rng, len(S)
         features = rng.permutation(n)[: int(rng.integers(1, n + 1))]
         weights = rng.standard_normal(len(features)) / math.sqrt(self.size) * 10.0 ** rng.integers(-1, 2)
@@ -100,68 +95,19 @@ class Draw:
             weights = vectors[:, -1] / math.sqrt(values[-1])
         return Proposition2Witness(features, weights, float(rng.random() * self.size * rng.choice([0, 0.01, 0.3, 2])))
 
-    def witness(self, S, depth=0):
-        rng, n = self.rng, len(S)
-        match rng.integers(8 if depth < 2 else 5):
-            case 0:
-                return TraceWitness()
-            case 1:
-                return RowSumWitness()
-            case 2:
-                return ExhaustiveWitness()
-            case 3:
-                return self.dual(S)
-            case 4:
-                return self.component(S)
-            case 5:
-                kept = np.flatnonzero(rng.random(n) < 0.6)
-                inner = self.witness(S[np.ix_(kept, kept)], depth + 1) if len(kept) else TraceWitness()
-                return EliminationWitness(kept, self.witness(S, depth + 1), bool(rng.integers(2)), inner)
-            case 6:
-                kept = np.flatnonzero(rng.random(n) < 0.6)
-                kept = kept if len(kept) else np.array([int(rng.integers(n))])
-                most = min(self.k, len(kept))
-                inner = S[np.ix_(kept, kept)]
-                sizes = rng.integers(1, most + 1, 2) if not depth else [1]
-                return TwoGroupsWitness(kept, tuple((int(q), self.witness(inner, depth + 1)) for q in sizes))
-        parts = [part for part in np.split(rng.permutation(n), np.sort(rng.integers(0, n + 1, 2))) if len(part)]
-        parts = parts[int(rng.integers(2)) :]
-        blocks = tuple((part, self.witness(S[np.ix_(part, part)], depth + 1)) for part in parts)
-        return BlockWitness(float(rng.random() * self.size * 0.3), blocks)
-
-    def scaled(self, witness):
-        """The same witness for S times the scale."""
-        match witness:
-            case DualWitness():
-                names = ("multiplier", "levels", "norms", "rho", "shift")
-                values = {name: getattr(witness, name) for name in names}
-                factor = None if witness.factor is None else witness.factor * math.sqrt(self.scale)
-                values = {name: None if x is None else x * self.scale for name, x in values.items()}
-                return replace(witness, **values, factor=factor)
-            case Proposition2Witness():
-                return replace(witness, weights=witness.weights / math.sqrt(self.scale), rho=witness.rho * self.scale)
-            case BlockWitness():
-                blocks = tuple((part, self.scaled(inner)) for part, inner in witness.blocks)
-                return BlockWitness(witness.threshold * self.scale, blocks)
-            case TwoGroupsWitness():
-                return replace(witness, bounds=tuple((q, self.scaled(inner)) for q, inner in witness.bounds))
-            case EliminationWitness():
-                return replace(witness, before=self.scaled(witness.before), inner=self.scaled(witness.inner))
-        return witness
-
 
 @pytest.mark.parametrize("block", range(12))
 def test_any_witness_gives_a_true_bound(block):
     for seed in range(40 * block, 40 * block + 40):
         draw = Draw(seed)
-        truth = best(draw.S, draw.k)
+        truth = best_value(draw.S, draw.k)
         rounding = 2e-13 * draw.size
         simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue")]
         some = [draw.dual(draw.S) for _ in range(3)] + [draw.component(draw.S) for _ in range(3)]
-        for witness in [*simple, *some, draw.witness(draw.S), draw.witness(draw.S)]:
-            bound = proved_upper(draw.covariance, draw.k, draw.scaled(witness)) / draw.scale
-            assert bound >= truth - rounding, (seed, witness)
-        exact = proved_upper(draw.covariance, draw.k, ExhaustiveWitness()) / draw.scale
+        nested = [random_witness(draw.rng, draw.n, draw.k, draw.size) for _ in range(3)]
+        for witness in [*simple, *some, *nested]:
+            assert proved_upper(draw.covariance, draw.k, witness) >= truth - rounding, (seed, witness)
+        exact = proved_upper(draw.covariance, draw.k, ExhaustiveWitness())
         assert truth - rounding <= exact <= truth + 1e-12 * draw.n * draw.size
 
 
@@ -172,9 +118,14 @@ def test_any_witness_of_a_matrix_known_up_to_a_spread(share):
         draw = Draw(seed)
         spread = math.sqrt(share) * np.sqrt(np.abs(draw.S).max(axis=1)) * draw.rng.random(draw.n)
         signs = off_diagonal(draw.rng.uniform(-1, 1, draw.S.shape)) if seed % 3 else None
-        truth = best(draw.S, draw.k)
+        truth = best_value(draw.S, draw.k)
         simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue"), ExhaustiveWitness()]
-        for witness in [*simple, draw.dual(draw.S), draw.component(draw.S), draw.witness(draw.S)]:
+        for witness in [
+            *simple,
+            draw.dual(draw.S),
+            draw.component(draw.S),
+            random_witness(draw.rng, draw.n, draw.k, draw.size),
+        ]:
             bound = proved_upper(Blurred(draw.S, spread, signs), draw.k, witness)
             assert bound >= truth - 1e-11 * draw.size, (seed, witness)
 
@@ -183,9 +134,9 @@ def test_any_witness_of_a_matrix_known_up_to_a_spread(share):
 def test_features_known_to_be_inside(seed):
     draw = Draw(seed)
     inside = np.sort(draw.rng.choice(draw.n, int(draw.rng.integers(0, draw.k + 1)), replace=False))
-    truth = best(draw.S, draw.k, inside)
+    truth = best_value(draw.S, draw.k, inside)
     for witness in (draw.dual(draw.S, inside), ExhaustiveWitness()):
-        bound = proved_upper(draw.covariance, draw.k, draw.scaled(witness), inside=inside) / draw.scale
+        bound = proved_upper(draw.covariance, draw.k, witness, inside=inside)
         assert bound >= truth - 2e-13 * draw.size
     assert bound <= truth + 1e-12 * draw.n * draw.size  # the exhaustive one
 
@@ -209,7 +160,6 @@ def costs_by_definition(witness, n, k):
 @given(st.integers(0, 10**6))
 def test_dual_bounds_are_what_the_formulas_say(seed):
     draw = Draw(seed)
-    draw.scale = 1.0
     S, n, k = draw.S, draw.n, draw.k
     witness = replace(draw.dual(S), factor=None, directions=None)
     M = S.copy()
@@ -404,7 +354,7 @@ def test_wide_data_are_never_written_out(monkeypatch):
     own = Proposition2Witness(np.arange(2), np.array([0.3, -0.1]), 1.0)
     few = np.arange(6)
     reduced = EliminationWitness(few, TraceWitness(), False, DualWitness("largest eigenvalue"))
-    truth = best((A.T @ A)[:8, :8], 2)
+    truth = best_value((A.T @ A)[:8, :8], 2)
     for witness in (TraceWitness(), own, RowSumWitness(), reduced, replace(reduced, rows=True)):
         assert proved_upper(S, 2, witness) >= truth
     assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
@@ -413,7 +363,7 @@ def test_wide_data_are_never_written_out(monkeypatch):
         proved_upper(S, 2, DualWitness("l1 dual", multiplier=np.zeros((40, 40))))
     projected = Deflation(S, "projection").remove(np.eye(40)[7])
     for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
-        assert proved_upper(projected, 2, witness) >= best(projected.submatrix(np.arange(8)), 2)
+        assert proved_upper(projected, 2, witness) >= best_value(projected.submatrix(np.arange(8)), 2)
 
 
 S = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from certificate_examples import example, rows
 
-from matrices import kinds
 from laconic import verify
 from laconic.bounds.span_bound import span_witness
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance
 from laconic.proof import ProofError
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
+from matrices import kinds
 
 
 def truth(S, r):

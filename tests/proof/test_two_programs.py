@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from forging import checker
-from test_witness_tree import Planter, best
+from forging import best_value, checker
+from test_witness_tree import Planter
 
 from laconic.core import store
 from laconic.proof import proved_upper
@@ -43,7 +43,7 @@ def test_trees(block):
     for seed in range(block * 40, block * 40 + 40):
         planter = Planter(seed)
         bound = compare(planter.S, planter.k, planter.tree(), planter.inside)
-        assert bound is None or bound >= best(planter.S, planter.k, planter.inside) - 1e-13 * planter.size
+        assert bound is None or bound >= best_value(planter.S, planter.k, planter.inside) - 1e-13 * planter.size
 
 
 def random_witness(rng, n, k, size, depth=0):

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from forging import best_value
 
 from helpers import Blurred
 from laconic import verify
@@ -26,12 +26,6 @@ from laconic.search import Auto
 from laconic.search.problem import Problem
 
 NOBODY = np.empty(0, dtype=np.intp)
-
-
-def best(S, k, inside=()):
-    """The truth, by looking at every support that holds the features inside."""
-    supports = [T for T in combinations(range(len(S)), k) if set(inside) <= set(T)]
-    return max(np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in supports)
 
 
 class Planter:
@@ -121,7 +115,7 @@ def test_any_tree_gives_a_true_bound(block):
     for seed in range(block * 60, block * 60 + 60):
         planter = Planter(seed)
         tree = planter.tree()
-        truth = best(planter.S, planter.k, planter.inside)
+        truth = best_value(planter.S, planter.k, planter.inside)
         bound = proved_upper(planter.S, planter.k, tree, inside=planter.inside)
         assert bound >= truth - 1e-13 * planter.size, seed
         near += bound <= truth + 0.1 * planter.size
@@ -171,10 +165,7 @@ def test_trees_of_the_search_prove_what_it_claims(case):
     bound = proved_upper(S, k, found.witness)
     assert found.value <= bound <= found.estimate * (1 + 1e-9)
     if case == LEAVES:
-        assert bound >= best(S, k) * (1 - 1e-14)
-
-
-# Of the second and third a point decides features both ways.
+        assert bound >= best_value(S, k) * (1 - 1e-14)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -206,7 +197,7 @@ def test_a_row_kept_pays_for_what_it_cancels_though_its_level_is_gone(size):
         levels[kept != feature, kept == feature] = 3 * np.abs(S).max()
         point = TreeNode((), DualWitness("row levels", levels=levels, kept=kept))
         tree = TreeWitness((TreeNode((), None, feature, 1, 2), point, TreeNode((), ExhaustiveWitness())))
-        assert proved_upper(S, k, tree) >= best(S, k) * (1 - 1e-13)
+        assert proved_upper(S, k, tree) >= best_value(S, k) * (1 - 1e-13)
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
@@ -216,13 +207,13 @@ def test_any_tree_of_a_matrix_known_up_to_a_spread(share):
         planter = Planter(seed)
         spread = np.sqrt(share * planter.size) * planter.rng.random(planter.n)
         bound = proved_upper(Blurred(planter.S, spread), planter.k, planter.tree(), inside=planter.inside)
-        assert bound >= best(planter.S, planter.k, planter.inside) - 1e-11 * planter.size, seed
+        assert bound >= best_value(planter.S, planter.k, planter.inside) - 1e-11 * planter.size, seed
 
 
 def test_a_feature_that_is_in_is_put_out():
     """Then nothing is left but what the decision leaves out, which its point bounds."""
     S = spiked(6, 3, 0)
-    truth = best(S, 3)
+    truth = best_value(S, 3)
     assert proved_upper(S, 3, deciding(out=[2], members=(2,))) >= truth
     into = deciding(into=[2]).nodes[0].decisions[0]
     out = deciding(out=[2]).nodes[0].decisions[0]
@@ -324,16 +315,8 @@ def test_a_short_tree_is_no_long_walk():
 
 def certificate_of(case):
     S, found = proved(case)
-    made = certify(
-        DenseCovariance(S),
-        case[1],
-        found.support,
-        found.loadings,
-        found.witness,
-        digest=digest_of(S),
-        recipe=Recipe("covariance"),
-    )
-    return S, made
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
+    return S, certify(DenseCovariance(S), case[1], found.support, found.loadings, found.witness, **options)
 
 
 def with_node(witness, place, **changes):
