@@ -1,6 +1,5 @@
 """Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

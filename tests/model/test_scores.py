@@ -56,7 +56,7 @@ def test_columns_that_are_not_used_may_be_anything(form, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_columns_are_listed_in_one_sentence(form, tmp_path):
     rows = FORMS[form](MESSY.drop(columns=["b"]).rename(columns={"c, d": "c,d"}), tmp_path)
-    words = r"lacks 2 of the 3 columns that .*: 'b', 'c, d'\.$"
+    words = r"lacks 2 of the 3 columns that .*: 'b', 'c, d' \(did you mean 'c,d'\?\)\.$"
     with pytest.raises(ValueError, match=words):
         scores(MODEL, rows)
 

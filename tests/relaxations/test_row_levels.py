@@ -87,7 +87,7 @@ def test_never_worse_than_the_l1_relaxation(seed):
 def assert_proved(S, k, best, estimate, witness, inside=()):
     """The gate computes the bound again from its witness: above the truth, and not above the estimate."""
     if size_of(S) < LARGEST_VARIANCE:
-        proved = prove(DenseCovariance(S, semidefinite=False).enclosure, k, witness, inside=np.array(inside, np.intp))
+        proved = prove(DenseCovariance(S, semidefinite=False), k, witness, inside=np.array(inside, np.intp))
         assert best - 1e-13 * size_of(S) <= proved.value <= estimate + 1e-9 * size_of(S)
 
 

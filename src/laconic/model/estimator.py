@@ -217,6 +217,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ['H.R. 3045', 'S. 1307']
     """
 
+    _names_given = False  # whether the fit was given names for rows that have none
+
     def __init__(
         self,
         n_components: int | Literal["parallel"] | None = None,
