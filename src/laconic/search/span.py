@@ -220,10 +220,6 @@ class State:
     images: Floats
     value: float
 
-    def copy(self) -> "State":
-        """Return a copy that may be changed."""
-        return State(self.vectors.copy(), self.images.copy(), self.value)
-
 
 def state_of(question: SpanQuestion, vectors: Floats) -> State:
     """Return the state with these components."""
