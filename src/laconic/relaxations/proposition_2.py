@@ -22,10 +22,8 @@ It is minimised there by intersecting tangents. One pair of z and rho bounds all
 the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
 (`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 
-The bounds that one support gives by Proposition 2.
-The directions are w_i = f_i a_i - h_i x with x = Az, z the
-component of the support, and f_i = p_i, h_i = rho where p_i^2 > rho, f_i = 1, h_i = p_i elsewhere. All their inner
-products are entries of S and of Sz,
+The directions are w_i = f_i a_i - h_i x, with f_i = p_i, h_i = rho where p_i^2 > rho, and f_i = 1, h_i = p_i elsewhere.
+All their inner products are entries of S and of Sz,
 
     w_i'w_j = f_i f_j S_ij - f_i p_i h_j - h_i f_j p_j + h_i h_j,
 
@@ -35,7 +33,6 @@ find a bound nor to check it. If S = A'A and A has fewer rows than columns, the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -122,10 +119,7 @@ class FactorProducts:
         return value, y / length if length > 0 else y
 
 
-Products: TypeAlias = MatrixProducts | FactorProducts
-
-
-def products_of(covariance: Covariance) -> Products:
+def products_of(covariance: Covariance) -> MatrixProducts | FactorProducts:
     """Return the products of a covariance, by its factor if that has fewer rows than features."""
     n = covariance.n_features
     if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
@@ -137,7 +131,7 @@ def products_of(covariance: Covariance) -> Products:
 class Conditions:
     """The bounds that a support, which is not empty, gives for every cardinality."""
 
-    def __init__(self, products: Products, support: Indices) -> None:
+    def __init__(self, products: MatrixProducts | FactorProducts, support: Indices) -> None:
         self._products, self._support = products, support
         self.value, z = extreme_eigenpair(products.block(support), -1)
         self._estimates: SampledEstimates | None = None
@@ -148,9 +142,7 @@ class Conditions:
 
     def promised(self, k: int) -> float:
         """Return a cheap estimate; the bound is rarely below it."""
-        if self._estimates is None:
-            return np.inf
-        return float(self._estimates.promised([k])[0]) - self._products.shift
+        return float(self.promised_path([k])[0]) - self._products.shift
 
     def promised_path(self, ks: list[int]) -> Floats:
         """Return the cheap estimates for several cardinalities, with the shift still included."""
@@ -164,12 +156,9 @@ class Conditions:
         By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
         gap that they lie in. The search stops when no bound, with the shift still included, can be below the limit.
         """
-        if start is None:
-            if self._estimates is None:
-                return [], (0.0, 0.0)
-            rho, low, high = self._estimates.gap(k)
-            start = rho, (low, high)
-        rho, gap = start
+        if self._estimates is None:
+            return [], (0.0, 0.0)
+        rho, gap = start or self._estimates.gap(k)
         return descend(self._tangent, k, rho, gap, evaluations, limit), gap
 
     def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
@@ -245,8 +234,6 @@ LEAST_PENALTY = 1e-7
 # Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
 ENTRIES_IN_CACHE = 250_000
 
-Tangent = Callable[[float], tuple[float, float]]
-
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -258,14 +245,9 @@ class Line:
     target: int = 0  # the cardinality for which the penalty was sought
     gap: tuple[float, float] = (0.0, 0.0)  # the two neighbouring p_i^2 that the penalty lies between
 
-    @property
-    def rho(self) -> float:
-        """The penalty for each nonzero."""
-        return self.witness.rho
-
     def at(self, k: int) -> float:
         """Return the estimate of the bound for k nonzeros."""
-        return self.largest + self.rho * k
+        return self.largest + self.witness.rho * k
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,13 +289,13 @@ class SampledEstimates:
             share[part], single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
         return cls(rhos, share, single, lows, highs)
 
-    def gap(self, k: int) -> tuple[float, float, float]:
+    def gap(self, k: int) -> tuple[float, tuple[float, float]]:
         """Return the rho of the lowest estimate for k nonzeros, and the ends of its gap."""
         score = np.maximum(self.share, self.single) + self.rhos * k
         # The first estimate may be the larger one over a whole range of rho. The second then selects the middle.
         best = int(np.argmin(score + 1e-3 * (self.single + self.rhos * k)))
         gap = best // SAMPLES
-        return float(self.rhos[best]), float(self.lows[gap]), float(self.highs[gap])
+        return float(self.rhos[best]), (float(self.lows[gap]), float(self.highs[gap]))
 
     def promised(self, ks: Sequence[int]) -> Floats:
         """Return the lowest estimate for each k. The bound is rarely below it."""
@@ -322,7 +304,12 @@ class SampledEstimates:
 
 
 def descend(
-    tangent: Tangent, k: int, rho: float, gap: tuple[float, float], evaluations: int, limit: float = np.inf
+    tangent: Callable[[float], tuple[float, float]],
+    k: int,
+    rho: float,
+    gap: tuple[float, float],
+    evaluations: int,
+    limit: float,
 ) -> list[tuple[float, float]]:
     """Search for the rho of the lowest bound within a gap, by intersecting tangents.
 
@@ -359,10 +346,9 @@ def descend(
     return found
 
 
-# Number of eigenvalues computed for a support in search of its best penalty. More lower the bound by nothing visible.
-EVALUATIONS = 4
-# Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
-EVALUATIONS_OF_A_PATH = 32
+# Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
+# whole path whose bounds are to improve on known ones.
+EVALUATIONS, EVALUATIONS_OF_A_PATH = 4, 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -398,9 +384,7 @@ class OptimalityConditions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports and penalties tried.
-
-    `path_bounds` makes it.
+    """The lowest bound for each of several cardinalities, over all supports tried: `path_bounds` makes it.
 
     Examples
     --------
@@ -511,7 +495,7 @@ def path_bounds(
         for k in ks:
             first = _lowest(lines, k)
             if first.support >= 0 and first.target != k:
-                start = (first.rho, first.gap)
+                start = (first.witness.rho, first.gap)
                 lines += _lines(chosen[first.support], first.support, [k], k, EVALUATIONS, start=start)
         return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
 
@@ -543,7 +527,7 @@ def _lowest(lines: Sequence[Line], k: int) -> Line:
     return min(lines, key=lambda line: line.at(k))
 
 
-def _without_support(products: Products, n: int) -> list[Line]:
+def _without_support(products: MatrixProducts | FactorProducts, n: int) -> list[Line]:
     """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
     zero = np.zeros(1, dtype=np.intp), np.zeros(1)
     norms = products.norms
@@ -590,7 +574,9 @@ def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> l
         k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
         found = _lines(supports[place], int(place), [k], k, EVALUATIONS, limit=limit)
         lines += found
-        reached = np.minimum(reached, np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0))
+        reached = np.minimum(
+            reached, np.min([line.largest + line.witness.rho * np.asarray(ks) for line in found], axis=0)
+        )
         # A support whose bound missed its estimate is dropped.
         promised[place, column if reached[column] <= limit else slice(None)] = np.inf
     return lines
@@ -614,13 +600,9 @@ def _proved(covariance: Covariance, lines: list[Line], ks: list[int], limits: Fl
     witnesses: list[Proposition2Witness | None] = [None] * len(ks)
     for place, k in enumerate(ks):
         for line, own, value in proved.values():
-            there = _moved(value, line.rho, k - own)
+            change = line.witness.rho * (k - own)
+            # Rounded up, unless nothing is added.
+            there = value if k == own else value + change + 4 * EPS * (abs(value) + abs(change))
             if there < upper[place]:
                 upper[place], witnesses[place] = there, line.witness
     return PathBounds(np.asarray(ks, dtype=np.intp), upper, tuple(witnesses))
-
-
-def _moved(value: float, rho: float, steps: int) -> float:
-    """Return value + rho * steps, rounded up."""
-    change = rho * steps
-    return value if not steps else value + change + 4 * EPS * (abs(value) + abs(change))
