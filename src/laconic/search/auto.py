@@ -141,6 +141,17 @@ class Auto:
     by the features that turn out to matter, until nothing changes. Supports of hundreds of features come from power
     steps on all features from a few directions, which need only products with S.
 
+    Attributes
+    ----------
+    core
+        The largest number of features, and so of starts, that are considered together.
+    polish
+        The number of supports that swaps improve. More are improved if the order of their values changes.
+    exhaustive
+        Compare all supports if there are at most this many.
+    seed
+        Seed of the random directions and of the Lanczos start.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -149,10 +160,10 @@ class Auto:
     array([0, 1, 8, 9])
     """
 
-    core: int = 512  # the largest number of features, and so of starts, that are considered together
-    polish: int = 5  # the number of supports that swaps improve. More are improved if the order of their values changes
-    exhaustive: int = 2000  # compare all supports if there are at most this many
-    seed: int = 0  # seed of the random directions and of the Lanczos start
+    core: int = 512
+    polish: int = 5
+    exhaustive: int = 2000
+    seed: int = 0
 
     name: ClassVar[str] = "auto"
     abilities: ClassVar[Abilities] = Abilities(seed=True, improvable=True)

@@ -50,6 +50,11 @@ class Exhaustive:
     enough. On the features where it is positive, a maximum over z >= 0 is a local maximum on the sphere, and the only
     local maxima on the sphere are leading eigenvectors.
 
+    Attributes
+    ----------
+    limit
+        Refuse problems with more supports than this.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -58,7 +63,7 @@ class Exhaustive:
     array([0, 1, 8, 9])
     """
 
-    limit: int = 20_000_000  # refuse problems with more supports than this
+    limit: int = 20_000_000
 
     name: ClassVar[str] = "exhaustive"
 

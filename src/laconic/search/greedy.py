@@ -117,6 +117,11 @@ class BackwardGreedy:
     The eigenvalue after each removal is exact: a scalar equation on one eigendecomposition. The method writes out the
     n x n matrix and needs n eigendecompositions of falling size.
 
+    Attributes
+    ----------
+    limit
+        Refuse more features than this.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -125,7 +130,7 @@ class BackwardGreedy:
     array([0, 1, 8, 9])
     """
 
-    limit: int = 3000  # refuse more features than this
+    limit: int = 3000
 
     name: ClassVar[str] = "backward-greedy"
 
@@ -193,6 +198,11 @@ class ApproximateGreedy:
     The variance rises by at least that much (the subgradient inequality of the largest eigenvalue), and one product
     with S ranks all features. The whole path up to k costs k columns of S.
 
+    Attributes
+    ----------
+    candidates
+        How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -201,7 +211,6 @@ class ApproximateGreedy:
     array([0, 1, 8, 9])
     """
 
-    # How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
     candidates: int = 1
 
     name: ClassVar[str] = "approximate-greedy"
@@ -246,6 +255,11 @@ class Thresholding:
     The loadings are then those of the best component on that support. With non-negative loadings the eigenvector and
     its negative give two supports, and the better one is taken.
 
+    Attributes
+    ----------
+    seed
+        Seed of the Lanczos start.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -254,7 +268,7 @@ class Thresholding:
     array([0, 1, 6, 9])
     """
 
-    seed: int = 0  # seed of the Lanczos start
+    seed: int = 0
 
     name: ClassVar[str] = "thresholding"
     abilities: ClassVar[Abilities] = Abilities(seed=True)

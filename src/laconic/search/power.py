@@ -83,6 +83,13 @@ def power_supports(
 class TruncatedPower:
     """Power steps, each cut to the k largest entries (Yuan and Zhang 2013).
 
+    Attributes
+    ----------
+    max_iterations
+        The largest number of power steps.
+    seed
+        Seed of the Lanczos start, if the search begins at the leading eigenvector.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -91,8 +98,8 @@ class TruncatedPower:
     array([0, 1, 6, 9])
     """
 
-    max_iterations: int = 200  # the largest number of power steps
-    seed: int = 0  # seed of the Lanczos start, if the search begins at the leading eigenvector
+    max_iterations: int = 200
+    seed: int = 0
 
     name: ClassVar[str] = "truncated-power"
     abilities: ClassVar[Abilities] = Abilities(seed=True)
@@ -193,6 +200,17 @@ class GeneralizedPower:
     fixed, and the objective rises. The support holds the k largest t_ij. The step whose components explain most
     together is returned.
 
+    Attributes
+    ----------
+    norm
+        The norm that is penalised, "l1" or "l0".
+    block
+        Find all components together, with mu_j = 1/j, and not by deflation.
+    tuning
+        The number of steps in which gamma follows the cardinality.
+    max_iterations
+        The largest number of steps at fixed gamma.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -201,10 +219,10 @@ class GeneralizedPower:
     array([0, 1, 8, 9])
     """
 
-    norm: Literal["l1", "l0"] = "l1"  # the norm that is penalised, "l1" or "l0"
-    block: bool = False  # find all components together, with mu_j = 1/j, and not by deflation
-    tuning: int = 30  # the number of steps in which gamma follows the cardinality
-    max_iterations: int = 300  # the largest number of steps at fixed gamma
+    norm: Literal["l1", "l0"] = "l1"
+    block: bool = False
+    tuning: int = 30
+    max_iterations: int = 300
 
     name: ClassVar[str] = "generalized-power"
 

@@ -98,6 +98,19 @@ def tie_breaker(n: int) -> Floats:
 class Problem:
     """Maximise z'Sz over unit vectors z with at most k nonzeros (equation 3 of the paper).
 
+    Attributes
+    ----------
+    covariance
+        The matrix S; a symmetric array is taken, too.
+    cardinality
+        The largest number of nonzeros, k.
+    forced
+        Features that every support must contain.
+    nonnegative
+        Whether all loadings must be at least zero.
+    monitor
+        Stops the search at the time limit or at Ctrl-C.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -107,12 +120,11 @@ class Problem:
     array([0, 1, 8, 9])
     """
 
-    covariance: Covariance  # the matrix S; a symmetric array is taken, too
-    cardinality: int  # the largest number of nonzeros, k
-    # Features that every support must contain.
+    covariance: Covariance
+    cardinality: int
     forced: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    nonnegative: bool = False  # whether all loadings must be at least zero
-    monitor: Monitor = field(default_factory=Monitor)  # stops the search at the time limit or at Ctrl-C
+    nonnegative: bool = False
+    monitor: Monitor = field(default_factory=Monitor)
 
     def __post_init__(self) -> None:
         if not isinstance(self.covariance, Covariance):
@@ -181,6 +193,31 @@ class Problem:
 class Solution:
     """One sparse component.
 
+    Attributes
+    ----------
+    support : ndarray of int
+        The features chosen, in increasing order.
+    loadings : ndarray of float
+        Their loadings, a unit vector. The largest loading in absolute value is positive. If several tie, the first is.
+    value : float
+        The variance z'Sz of these loadings. It is a lower bound on the best possible value.
+    estimate : float
+        The solver's own upper estimate of the best possible value, before the gate; infinite if it has none.
+    bound : UpperBound or None
+        The proved upper bound on the best possible value, None if nothing is proved.
+    status : Status
+        How the search ended, or OPTIMAL if a proof closed the gap.
+    method : str
+        The name of the solver.
+    reason : str
+        Notes for the user: why this method was chosen, or why there is no proof.
+    iterations : int
+        The number of steps of the solver's main loop.
+    witness : Witness or None
+        The numbers from which the gate can compute `estimate` again, if the solver leaves any.
+    scope : Scope
+        The supports that the verdict is about.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -190,20 +227,17 @@ class Solution:
     (array([0, 1, 8, 9]), 2.937)
     """
 
-    support: Indices  # the features chosen, in increasing order
-    # Their loadings, a unit vector. The largest loading in absolute value is positive. If several tie, the first is.
+    support: Indices
     loadings: Floats
-    value: float  # the variance z'Sz of these loadings. It is a lower bound on the best possible value
-    status: Status  # how the search ended, or OPTIMAL if a proof closed the gap
-    # The solver's own upper estimate of the best possible value, before the gate; infinite if it has none.
+    value: float
+    status: Status
     estimate: float = np.inf
-    bound: UpperBound | None = None  # the proved upper bound on the best possible value, None if nothing is proved
-    method: str = ""  # the name of the solver
-    reason: str = ""  # notes for the user: why this method was chosen, or why there is no proof
-    iterations: int = 0  # the number of steps of the solver's main loop
-    # The numbers from which the gate can compute `estimate` again, if the solver leaves any.
+    bound: UpperBound | None = None
+    method: str = ""
+    reason: str = ""
+    iterations: int = 0
     witness: Witness | None = field(default=None, repr=False)
-    scope: Scope = field(default=EVERYTHING, repr=False)  # the supports that the verdict is about
+    scope: Scope = field(default=EVERYTHING, repr=False)
 
     @property
     def upper(self) -> float:
@@ -262,17 +296,29 @@ class Solution:
 
 @dataclass(frozen=True)
 class Abilities:
-    """Abilities that a solver declares besides `solve`."""
+    """Abilities that a solver declares besides `solve`.
 
-    seed: bool = False  # the solver has a field `seed`, which `random_state` sets
-    # The solver has a field `penalty`, a price for each feature. With a price it chooses the number of features itself,
-    # up to the problem's cardinality.
+    Attributes
+    ----------
+    seed
+        The solver has a field `seed`, which `random_state` sets.
+    penalty
+        The solver has a field `penalty`, a price for each feature. With a price it chooses the number of features
+        itself, up to the problem's cardinality.
+    improvable
+        A proof that meets a better support may put it in the place of the solver's own.
+    together
+        The solver finds all components together, without deflation: it has a method
+        ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
+    disjoint
+        Components that are found together have disjoint supports.
+    """
+
+    seed: bool = False
     penalty: bool = False
-    improvable: bool = False  # a proof that meets a better support may put it in the place of the solver's own
-    # The solver finds all components together, without deflation: it has a method ``solve_jointly(problem,
-    # cardinalities)`` that returns one solution for each cardinality.
+    improvable: bool = False
     together: bool = False
-    disjoint: bool = False  # components that are found together have disjoint supports
+    disjoint: bool = False
 
 
 @runtime_checkable

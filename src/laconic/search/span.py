@@ -69,13 +69,24 @@ DEPENDENT_DIRECTION = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SpanQuestion:
-    """Maximise Tr(PS) over components with at most k_t nonzeros each."""
+    """Maximise Tr(PS) over components with at most k_t nonzeros each.
 
-    covariance: Covariance  # the matrix S
-    cardinalities: tuple[int, ...]  # the largest number of nonzeros of each component
-    # Features that every support must contain.
+    Attributes
+    ----------
+    covariance
+        The matrix S.
+    cardinalities
+        The largest number of nonzeros of each component.
+    forced
+        Features that every support must contain.
+    monitor
+        Stops the search at the time limit or at Ctrl-C.
+    """
+
+    covariance: Covariance
+    cardinalities: tuple[int, ...]
     forced: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    monitor: Monitor = field(default_factory=Monitor)  # stops the search at the time limit or at Ctrl-C
+    monitor: Monitor = field(default_factory=Monitor)
 
     @property
     def n_features(self) -> int:
@@ -430,12 +441,21 @@ EQUAL_TOGETHER = 1e-10
 
 @dataclass(frozen=True)
 class Span:
-    """Maximise the variance that several components hold together."""
+    """Maximise the variance that several components hold together.
 
-    # The number of random rotations, and of starts with random weights, for each component but the first.
+    Attributes
+    ----------
+    random
+        The number of random rotations, and of starts with random weights, for each component but the first.
+    finished
+        The number of starts that are improved until nothing changes.
+    seed
+        The seed of the random starts.
+    """
+
     random: int = 1
-    finished: int = 2  # the number of starts that are improved until nothing changes
-    seed: int = 0  # the seed of the random starts
+    finished: int = 2
+    seed: int = 0
 
     name: ClassVar[str] = "span"
 

@@ -29,6 +29,11 @@ class Swaps:
     value is at least the larger eigenvalue of [[v, s_j'z], [s_j'z, S_jj]]. The best exchanges by this number are
     evaluated exactly. A round uses the k columns of S at hand; an accepted exchange needs one new column.
 
+    Attributes
+    ----------
+    max_iterations
+        The largest number of exchanges.
+
     Examples
     --------
     >>> from laconic.datasets import load_pitprops
@@ -37,7 +42,7 @@ class Swaps:
     array([0, 1, 8, 9])
     """
 
-    max_iterations: int = 1000  # the largest number of exchanges
+    max_iterations: int = 1000
 
     name: ClassVar[str] = "swaps"
 
