@@ -31,7 +31,7 @@ and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. 
 find a bound nor to check it. If S = A'A and A has fewer rows than columns, the smaller matrix of the rows is used.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,15 +151,42 @@ class Conditions:
     def search(
         self, k: int, *, evaluations: int, limit: float = np.inf, start: tuple[float, tuple[float, float]] | None = None
     ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-        """Search for the penalty of the lowest bound at k, from a penalty and its gap.
+        """Search for the penalty of the lowest bound at k, from a penalty and its gap, by intersecting tangents.
 
         By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
-        gap that they lie in. The search stops when no bound, with the shift still included, can be below the limit.
+        gap that they lie in. The search stops when a tangent shows that no bound, with the shift, is below the limit.
         """
         if self._estimates is None:
             return [], (0.0, 0.0)
         rho, gap = start or self._estimates.gap(k)
-        return descend(self._tangent, k, rho, gap, evaluations, limit), gap
+        low, high = gap
+        below: tuple[float, float] | None = None
+        above: tuple[float, float] | None = None
+        found: list[tuple[float, float]] = []
+        for _ in range(evaluations):
+            largest, slope = self._tangent(rho)
+            found.append((rho, largest))
+            # The tangent at this rho is the line height + slope rho.
+            height = largest - slope * rho
+            end = low if slope + k > 0 else high
+            if height + (slope + k) * end >= limit or abs(slope + k) <= FLAT_SLOPE * k:
+                break
+            if slope + k > 0:
+                high, above = rho, (height, slope)
+            else:
+                low, below = rho, (height, slope)
+            if below is None or above is None:
+                rho = float(np.sqrt(low * high))
+            else:
+                rho = (below[0] - above[0]) / (above[1] - below[1])
+                least = below[0] + (below[1] + k) * rho
+                if min(value + tried * k for tried, value in found) - least <= WORTHLESS * least:
+                    break
+                margin = AWAY_FROM_ENDS * (high - low)
+                rho = min(max(rho, low + margin), high - margin)
+            if not low < rho < high:
+                break
+        return found, gap
 
     def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
         """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
@@ -301,49 +328,6 @@ class SampledEstimates:
         """Return the lowest estimate for each k. The bound is rarely below it."""
         least = np.maximum(self.share, self.single)
         return np.asarray((least[:, None] + np.multiply.outer(self.rhos, ks)).min(axis=0))
-
-
-def descend(
-    tangent: Callable[[float], tuple[float, float]],
-    k: int,
-    rho: float,
-    gap: tuple[float, float],
-    evaluations: int,
-    limit: float,
-) -> list[tuple[float, float]]:
-    """Search for the rho of the lowest bound within a gap, by intersecting tangents.
-
-    `tangent` returns lmax(sum_i Y_i) at a rho, and its derivative. Return the pairs (rho, lmax(sum_i Y_i)) that were
-    evaluated. The search stops as soon as a tangent shows that no bound of the gap is below the limit.
-    """
-    low, high = gap
-    below: tuple[float, float] | None = None
-    above: tuple[float, float] | None = None
-    found: list[tuple[float, float]] = []
-    for _ in range(evaluations):
-        largest, slope = tangent(rho)
-        found.append((rho, largest))
-        # The tangent at this rho is the line height + slope rho.
-        height = largest - slope * rho
-        end = low if slope + k > 0 else high
-        if height + (slope + k) * end >= limit or abs(slope + k) <= FLAT_SLOPE * k:
-            break
-        if slope + k > 0:
-            high, above = rho, (height, slope)
-        else:
-            low, below = rho, (height, slope)
-        if below is None or above is None:
-            rho = float(np.sqrt(low * high))
-        else:
-            rho = (below[0] - above[0]) / (above[1] - below[1])
-            least = below[0] + (below[1] + k) * rho
-            if min(value + tried * k for tried, value in found) - least <= WORTHLESS * least:
-                break
-            margin = AWAY_FROM_ENDS * (high - low)
-            rho = min(max(rho, low + margin), high - margin)
-        if not low < rho < high:
-            break
-    return found
 
 
 # Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
