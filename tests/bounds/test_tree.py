@@ -207,15 +207,11 @@ def test_ctrl_c_anywhere(target, monkeypatch):
 @pytest.mark.parametrize("rank", [None, 4])
 def test_the_answer_does_not_depend_on_the_workers(rank):
     S = gaussian(16, 2, rank)
-    one, two, four = (solve(S, 5, workers=workers) for workers in (1, 2, 4))
-    for other in (two, four):
+    one, *others = (solve(S, 5, workers=workers) for workers in (1, 2, 4))
+    for other in others:
         assert np.array_equal(one.support, other.support)
-        assert (one.value, one.estimate, one.iterations, one.reason) == (
-            other.value,
-            other.estimate,
-            other.iterations,
-            other.reason,
-        )
+        for field in ("value", "estimate", "iterations", "reason"):
+            assert getattr(one, field) == getattr(other, field)
         assert len(one.witness.nodes) == len(other.witness.nodes)
     assert one.iterations > 1
 

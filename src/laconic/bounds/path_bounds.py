@@ -51,16 +51,13 @@ def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> lis
     bounds: list[UpperBound | ProofError] = []
     for k, found in enumerate(estimates, start=1):
         if problem.monitor.is_over:
-            found = [e for e in found if isinstance(e, UpperBound) or _is_cheap(e, problem.n_features)]
+            n = problem.n_features
+            found = [e for e in found if isinstance(e, UpperBound) or len(e.witness.reads(n)) <= QUICK_TO_READ]
         try:
             bounds.append(least_proved(problem.with_cardinality(k), found))
         except ProofError as error:
             bounds.append(error)
     return bounds
-
-
-def _is_cheap(estimate: Estimate, n: int) -> bool:
-    return len(estimate.witness.reads(n)) <= QUICK_TO_READ
 
 
 def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:

@@ -36,7 +36,7 @@ from laconic.bounds.fast import (
 )
 from laconic.bounds.reduction import Elimination, bounds_below, eliminate_by_two_groups, sums_of_largest
 from laconic.bounds.tree import MOST_FEATURES_FOR_L0, TreeSearch
-from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
 from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.gate import kind_of
 from laconic.proof.witness import Witness
@@ -203,7 +203,7 @@ class _Hidden:
         self._k = problem.cardinality
         outside = np.delete(np.arange(covariance.n_features), self.kept)
         self._excess = covariance.excess(outside) or 0.0
-        self._added = _sums_of_hidden(covariance.variances[outside], self._k)
+        self._added = sums_of_largest(np.maximum(covariance.variances[outside], 0.0), min(self._k, len(outside)))
         self._among = sums_of_largest(covariance.diagonal[self.kept], self._k)
         self._least_at: dict[int, Estimate] = {}  # the least fast bound at smaller cardinalities, where it was needed
 
@@ -272,7 +272,3 @@ def _least_fast(part: Problem, own: Solution, estimates: EstimatesOnHand) -> Est
     # A smaller support serves, too: the estimates hold for any solution.
     start = replace(own, support=strongest, loadings=np.ones(len(strongest)) / np.sqrt(len(strongest)))
     return min((estimate for estimate, _ in estimates(part, start, "fast")), key=float)
-
-
-def _sums_of_hidden(variances: Floats, count: int) -> Floats:
-    return sums_of_largest(np.maximum(variances, 0.0), min(count, len(variances)))

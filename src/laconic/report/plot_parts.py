@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices
 from laconic.core.words import counted, percent
 from laconic.report.colouring import NO_VALUE, Colouring
 
@@ -325,13 +325,6 @@ def _side_by_side(scores: Floats, order: Any) -> Floats:
     return np.asarray(scores + extent * radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
-def _crowded(scores: Floats, codes: Indices) -> Mask:
-    """Say of each row whether more than three rows of its group are at its place."""
-    keys = np.column_stack([np.round(scores / _extent(scores), 7), codes])
-    _, place, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(counts[place.ravel()] > 3)
-
-
 def standing_apart(scores: Floats, codes: Indices | None, most: int) -> Indices:
     """Return the rows to name: of groups with one or two rows first, then the farthest from the median of their group.
 
@@ -347,7 +340,9 @@ def standing_apart(scores: Floats, codes: Indices | None, most: int) -> Indices:
     spread = np.sqrt((away**2).mean(axis=0))
     distance = np.linalg.norm(away / np.where(spread > 0, spread, 1.0), axis=1)
     order = np.lexsort((-distance, ~small))
-    return order[~_crowded(scores, codes)[order]][:most]
+    keys = np.column_stack([np.round(scores / _extent(scores), 7), codes])
+    _, group, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    return order[counts[group.ravel()][order] <= 3][:most]
 
 
 def lay_out(ax: Axes) -> None:
