@@ -344,7 +344,7 @@ def _weights(weights: Any, n_rows: int) -> Floats:
     if not np.isfinite(found).all() or (found < 0).any():
         raise ValueError("sample_weight has entries that are negative, NaN or infinite; give numbers of at least 0.")
     if found.sum() - found.max(initial=0.0) <= ONE_ROW * found.sum():
-        raise ValueError("sample_weight leaves fewer than 2 rows that count; give at least two rows a weight above zero.")
+        raise ValueError("sample_weight leaves fewer than 2 rows that count; give two rows a weight above zero.")
     return found
 
 

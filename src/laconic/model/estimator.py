@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.bounds.fast import Proof
 from laconic.bounds.methods import get_solver
-from laconic.core.arrays import PROVED, Floats
+from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
-from laconic.core.words import Scope, at_least, at_most, gap_in_tables, percent
+from laconic.core.words import Scope, gap_in_tables
 from laconic.covariance.make import Made, Recipe
 from laconic.data.checks import check_finite
 from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.model.components import Components, components, dense_variance, explained_variances
 from laconic.model.criteria import Criterion
 from laconic.model.hints import hints_of
+from laconic.model.joint import held_at_most_in_words, held_in_words
 from laconic.model.scores import (
     CHECKS,
     check_width,
@@ -582,30 +583,3 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         from laconic.model.save import save_model
 
         return save_model(self, path)
-
-
-def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
-    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
-
-    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
-    """
-
-    def amount(value: float) -> str:
-        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
-
-    which = "The component holds" if count == 1 else f"Together the {count} components hold"
-    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
-    features = f"{used} feature{'' if used == 1 else 's'}"
-    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
-    if np.isnan(dense):
-        return f"{first}. Interrupted before the ordinary ones were computed."
-    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
-
-
-def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope) -> str:
-    """Return what is proved of the variance that components hold together, as a share of a total or not."""
-    if not np.isfinite(upper):
-        return "No upper bound was computed."
-    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
-    more = "more" if upper - held <= PROVED * held else f"more than {most}"
-    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."

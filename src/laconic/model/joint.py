@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.bounds.span_bound import span_witness
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.words import Scope, at_most, percent, scope_of
+from laconic.core.words import Scope, at_least, at_most, percent, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
@@ -171,3 +171,30 @@ def _added_in_words(share: float, upper: float, scope: Scope) -> str:
         else "No upper bound was computed."
     )
     return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"
+
+
+def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
+    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
+
+    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
+    """
+
+    def amount(value: float) -> str:
+        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
+
+    which = "The component holds" if count == 1 else f"Together the {count} components hold"
+    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
+    features = f"{used} feature{'' if used == 1 else 's'}"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
+    if np.isnan(dense):
+        return f"{first}. Interrupted before the ordinary ones were computed."
+    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
+
+
+def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope) -> str:
+    """Return what is proved of the variance that components hold together, as a share of a total or not."""
+    if not np.isfinite(upper):
+        return "No upper bound was computed."
+    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
+    more = "more" if upper - held <= PROVED * held else f"more than {most}"
+    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
