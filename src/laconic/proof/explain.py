@@ -1,5 +1,6 @@
 """The steps of a check in words: `laconic verify --explain`. Nothing is proved here."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from laconic.core.words import at_least, at_most, counted
@@ -26,7 +27,7 @@ DIGITS = 9
 def steps_in_words(c: Any, holding: int, lower: float, upper: float) -> list[tuple[str, tuple[str, ...]]]:
     """Return titles and sentences of the steps that hold, `holding` of six, and the title of the next one."""
     several = holding >= 3 and c.n_components > 1
-    steps = (
+    steps: tuple[tuple[str, Callable[[], Sequence[str]]], ...] = (
         ("The claim", lambda: c.claim),
         ("The data are those of the certificate", lambda: _data_in_words(c)),
         ("The matrix S", lambda: _matrix_in_words(c)),
