@@ -38,6 +38,7 @@ def test_the_papers_tables_have_as_many_words_as_they_say():
         assert [len(table[k].split()) for k in CARDINALITIES] == list(CARDINALITIES)
 
 
+@pytest.mark.slow
 def test_words(study):
     dspca = study.facts["dspca_words"]
     assert set(dspca[2]) == {"hong", "kong"}
@@ -47,6 +48,7 @@ def test_words(study):
     assert all(len(dspca[k]) == k for k in CARDINALITIES)
 
 
+@pytest.mark.slow
 def test_dspca_explains_more_and_no_more_than_the_bound(study):
     table = study.tables["china-variance-cardinality"]
     assert (table["DSPCA"] > table["thresholded PCA"]).all()
@@ -54,6 +56,7 @@ def test_dspca_explains_more_and_no_more_than_the_bound(study):
     assert study.facts["gaps"].max() < 0.1
 
 
+@pytest.mark.slow
 def test_elimination_counts_tokens_by_their_variance(study):
     reuters = load_reuters_c50()
     rows = reuters.data[reuters.mentions_china] > 0
@@ -65,6 +68,7 @@ def test_elimination_counts_tokens_by_their_variance(study):
     assert study.facts["left_by_rows"][:3] == [2, 2, 9]
 
 
+@pytest.mark.slow
 def test_the_page_and_the_files(study, tmp_path):
     page = study.write(tmp_path).read_text(encoding="utf-8")
     assert "1,114 articles of Reuters" in page
