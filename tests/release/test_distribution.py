@@ -30,7 +30,7 @@ from laconic.relaxations import row_steps
 rows = load_senate109().data
 model = SparsePCA(cardinality=5, proof="tight").fit(rows)
 assert verify(model.certificates_[0], rows)
-print("plain" if steps.kernels is None else "compiled", model.verdicts_[0])
+print("plain" if row_steps.kernels is None else "compiled", model.verdicts_[0])
 """
 
 
