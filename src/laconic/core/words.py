@@ -102,8 +102,13 @@ def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) ->
 
 
 def percent(share: float) -> str:
-    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %."""
+    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %.
+
+    A share below 0.1 % has two digits: one component of 5000 columns of noise holds 0.043 %, which is not nothing.
+    """
     # A share such as 0.29 is slightly smaller in binary. The number added is far below the accuracy of a share.
+    if 0 < share < 0.001:
+        return f"{at_least(100 * share * (1 + 1e-9), 2)} %"
     return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
 
 

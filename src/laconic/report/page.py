@@ -24,7 +24,7 @@ except ImportError:
 
 from laconic.core.arrays import PROVED
 from laconic.core.store import write_atomically
-from laconic.core.words import memory_in_words
+from laconic.core.words import memory_in_words, percent
 from laconic.model.criteria import CRITERIA
 from laconic.proof.certificate import versions
 from laconic.report.content import Content, amount_at_least, amount_at_most, content_of, count_of, proof_in_words
@@ -209,7 +209,7 @@ FILTERS: dict[str, Any] = {
     "data_link": lambda content: "data:application/octet-stream;base64," + base64.b64encode(content).decode(),
     "loading": lambda value: f"{value:+.3f}".replace("-", "\u2212"),
     "tied": lambda text: text.replace(" %", "\u00a0%"),
-    "percent": lambda share: f"{100 * share:.1f}\u00a0%",
+    "percent": lambda share: percent(share).replace(" ", "\u00a0"),
     "memory": memory_in_words,
     "count_of": count_of,
     "amount_at_least": amount_at_least,
