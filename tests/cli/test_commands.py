@@ -10,6 +10,7 @@ from tests.cli.commands import done, refused, run
 
 import laconic
 from laconic import SparsePCA, load_model, path
+from laconic.data.text import EVERY_DIGIT
 from laconic.datasets import load_pitprops, load_senate109
 
 VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
@@ -178,7 +179,7 @@ def folder(tmp_path_factory):
 
 
 def scores_in(text):
-    return pd.read_csv(io.StringIO(text), index_col=0, float_precision="round_trip")
+    return pd.read_csv(io.StringIO(text), index_col=0, **EVERY_DIGIT)
 
 
 @pytest.mark.parametrize("blocks", [(), ("--read", "blocks")], ids=["whole", "blocks"])
