@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from helpers import given, path_of
-from laconic import SparsePCA
+from laconic import SparsePCA, certify, noise, path, stability
 from laconic import choose as choose_of
 from laconic.core.monitor import Stop
 from laconic.datasets.synthetic import spiked_rows
@@ -126,7 +126,9 @@ def test_table_has_every_curve_and_one_recommendation():
     row = frame.query("component == 1").set_index("cardinality")["chosen_by"]
     for name, chosen in choice.components[0].chosen.items():
         assert not chosen or name in row[chosen].split(", ")
-    assert repr(choice).startswith(f"Choice(n_components=2, cardinality={choice.cardinality})")
+    printed = repr(choice).splitlines()
+    assert printed[0] == f"Choice(n_components=2, cardinality={choice.cardinality})"
+    assert [line.partition(":")[0] for line in printed[1:]] == ["Component 1", "Component 2"]
 
 
 X = ROWS.data
@@ -165,6 +167,20 @@ def test_bad_input_gets_one_sentence(case):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("function", [choose_of, path, stability, noise, certify])
+def test_data_in_place_of_the_model(function):
+    with pytest.raises(TypeError, match=r"^model is a ndarray; give a SparsePCA, fitted or not, and then the data"):
+        function(X, X)
+    with pytest.raises(TypeError, match=r"^model is the class SparsePCA; give"):
+        function(SparsePCA, X)
+
+
+@pytest.mark.parametrize("cardinality", [0.9, "hull", None])
+def test_certify_needs_features_or_their_number(cardinality):
+    with pytest.raises(ValueError, match=f"^cardinality={cardinality!r} is not a number of features such as 5; give"):
+        certify(SparsePCA(cardinality=cardinality), X)
 
 
 def test_a_fit_chooses_by_cross_validation():

@@ -149,5 +149,5 @@ def _size(model: "SparsePCA", features: Any, component: int) -> int:
     if is_sequence(k) and len(k) >= component:
         return int(k[component - 1])
     if not is_whole(k):
-        raise ValueError(f"cardinality={k!r} must be a number, or give the features to certify.")
+        raise ValueError(f"cardinality={k!r} is not a number of features such as 5; give one, or the features.")
     return int(k)

@@ -69,7 +69,7 @@ class Choice:
     cardinality: list[int]  # the number of features of each component, in order
     n_components: int  # 0 if the first one is no better than noise
     criterion: str | None  # for the number of features; None if it was given
-    reason: str  # why, in a few sentences
+    reason: str  # why, with a line for each component
     components: list[ComponentChoice]  # all that were looked at; the last may be no better than noise and not count
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
@@ -320,9 +320,9 @@ class _Chooser:
         stopped = self.monitor.stopped
         if self.monitor.is_over and not found:
             raise TimeoutError("time_limit was reached before the first path was found; give more time.")
-        reason = " ".join(f"Component {one.component}: {one.reason}" for one in found)
+        reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
         if stopped is not None:
-            reason += f" The work was stopped early: {stopped.value}."
+            reason += f"\nThe work was stopped early: {stopped.value}."
         return Choice([one.cardinality for one in found[:real]], real, self.criterion, reason, found, stopped)
 
     def _component(

@@ -45,6 +45,9 @@ JOINT = ("disjoint", "span")
 
 def check_settings(model: "SparsePCA") -> None:
     """Raise a ValueError or TypeError if a setting is none that the estimator takes."""
+    if isinstance(model, type) or not hasattr(model, "fit_covariance"):
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise TypeError(f"model is {given}; give a SparsePCA, fitted or not, and then the data.")
     count, time_limit = model.n_components, model.time_limit
     if not (count is None or count == "parallel" or (is_whole(count) and count >= 1)):
         raise ValueError(f"n_components={count!r} must be an int of at least 1, 'parallel' or None.")
