@@ -19,16 +19,17 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.make import make
 from laconic.model.paths import path_of
 from laconic.proof.certificate import Certificate
-from laconic.report.content import (
+from laconic.report.page import (
     amount_at_least,
     amount_at_most,
     answer,
     badge,
     beside_dense,
     content_of,
+    numbers_of,
+    path_in_words,
     total_for_shares,
 )
-from laconic.report.page import numbers_of, path_in_words
 from laconic.report.page_data import IN_BLOCKS, OTHER_DATA, UNBOUNDED
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from laconic.cli.messages import COMMAND
+from laconic.cli.options import COMMAND
 from laconic.cli.reading import STANDARD_INPUT, Data
 
 if TYPE_CHECKING:
@@ -97,11 +97,10 @@ def command_text(model: "SparsePCA | None" = None) -> str:
 
 
 def certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
-    """Return the certificates of a model: one for each component that has one, or one for all together."""
-    together = len(model.certificates_) == 1 < model.n_components_
-    names = ["components"] if together else [f"component-{i}" for i in range(1, len(model.certificates_) + 1)]
-    pairs = zip(names, model.certificates_, strict=True)
-    return {directory / f"{name}.json": certificate for name, certificate in pairs if certificate is not None}
+    """Return the certificates of a model by their places in a folder."""
+    from laconic.model import save
+
+    return {directory / name: one for name, one in save.certificate_files(model).items() if one is not None}
 
 
 def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> dict[Path, Any]:
