@@ -5,8 +5,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +14,8 @@ import typer
 import laconic.cli.options as opt
 import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
-from laconic.cli.messages import COMMAND, NOT_PROVED
+from laconic.cli.options import COMMAND, NOT_PROVED, command, option
 from laconic.cli.options import app as app
-from laconic.cli.options import command, option
 
 if TYPE_CHECKING:
     from laconic.core.monitor import Monitor
@@ -40,8 +38,7 @@ def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monito
     features = None if monitor is None else features_asked_for(model)
     rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
-        made = made_of(model, rows, matrix, None, own, features=features, name=data.name)
-    return replace(made, digest=cache(made.digest))
+        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
 
 
 @command
@@ -49,9 +46,9 @@ def demo(
     out: Annotated[Path, option("DIR", "The folder for the page, tables and certificates.")] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    from laconic.covariance.make import make
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
+    from laconic.model.settings import made_of
     from laconic.report.tables import print_components
 
     directory = outputs.folder(out)
@@ -60,7 +57,7 @@ def demo(
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
     model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
     with model._begin() as monitor:
-        made = make(votes, model._recipe(), monitor)
+        made = made_of(model, votes, None, None, monitor)
         model._fit(made, monitor)
     # The record begins each title with the bill's own number.
     pairs = zip(senate.feature_names, senate.titles, strict=True)

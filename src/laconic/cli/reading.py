@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from laconic.cli.messages import say
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -83,6 +81,7 @@ def read(
     else is a ValueError. `only` are the names of the columns that a model or certificate needs; all others may hold
     anything. The column `color_by` is returned beside the rows.
     """
+    from laconic.core.monitor import Note, warn
     from laconic.data.columns import TableOptions
     from laconic.data.files import find_files, name_of, open_files
 
@@ -104,9 +103,9 @@ def read(
     if covariance:
         return Data(_matrix(source), name)
     if source.in_memory() is None:
-        say(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.")
+        warn(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.", Note)
     if source.note:
-        say(source.note)
+        warn(source.note, Note)
     return Data(source, name, source.note)
 
 
@@ -126,6 +125,7 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     """Read a table, and the column that colours its rows. That is left out of the table if no option names it."""
     import pandas as pd
 
+    from laconic.core.monitor import Note, warn
     from laconic.core.words import did_you_mean
     from laconic.data.columns import left_out
     from laconic.data.files import check_numbers, read_file, table_of
@@ -145,7 +145,7 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     check_numbers(content, chosen, options)
     note = left_out(chosen.left_out, content.name, options)
     if note:
-        say(note)
+        warn(note, Note)
     frame = chosen.frame
     colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
     return Data(frame, content.name, note, colors)
