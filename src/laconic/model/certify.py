@@ -14,7 +14,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
 from laconic.model.components import Found, concluded
 from laconic.model.paths import earlier_components, without
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
+from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of
 from laconic.proof import Certificate
 from laconic.search import Auto
 from laconic.search.problem import Problem, Solution, Status
@@ -104,8 +104,7 @@ def certify(
     proof = proof_of(model.proof)
     if proof is None:
         raise ValueError("proof=None asks for no proof; give a model with proof='fast', 'tight' or 'exact'.")
-    if not is_whole(component) or component < 1:
-        raise ValueError(f"component={component!r} must be an int of at least 1.")
+    check_count("component", component)
     size = _size(model, features, component)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         needed, name = (None, "forced_in") if features is None else (features, "features")

@@ -1,8 +1,7 @@
 """SparsePCA: sparse components with the interface of scikit-learn. The estimator is the request."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,10 +20,16 @@ from laconic.core.words import Scope, gap_in_tables
 from laconic.covariance.make import Made, Recipe
 from laconic.data.checks import check_finite
 from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
-from laconic.model.components import Components, components, dense_variance, explained_variances
+from laconic.model.components import (
+    Components,
+    components,
+    dense_variance,
+    explained_variances,
+    held_at_most_in_words,
+    held_in_words,
+)
 from laconic.model.criteria import Criterion
 from laconic.model.hints import hints_of
-from laconic.model.joint import held_at_most_in_words, held_in_words
 from laconic.model.scores import (
     CHECKS,
     check_width,
@@ -314,7 +319,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(self, made: Made, monitor: Monitor) -> Self:
         """Find the components of a covariance that is made: their sizes, then the search and the proofs."""
-        made = replace(made, digest=cache(made.digest))
         sizes = sizes_of(self, made, monitor)
         found = components(self, made, sizes, monitor)
         if len(found.solutions) < sizes.count:

@@ -46,8 +46,8 @@ from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, Su
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.components import components
-from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
-from laconic.model.settings import check_settings, forced_places, made_of, penalty_of, sizes_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
+from laconic.model.settings import check_count, check_settings, forced_places, made_of, penalty_of, sizes_of
 from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:
@@ -274,21 +274,15 @@ def compare(
             )
         stage = f"component {index + 1}: permuted table"
         tasks = [(seed, index, number) for number in range(permutations)]
-        noise = for_each(partial(_value_in_noise, work), tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)
+        in_noise = [one.value for one in for_each(work, tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)]
         component = own if found is None else found[index]
-        records.append(ComponentNoise(index + 1, component, own.value, np.array(noise, dtype=np.float64)))
+        records.append(ComponentNoise(index + 1, component, own.value, np.array(in_noise, dtype=np.float64)))
         if monitor.stopped is not None:
             break
         left = left.without(component.vector(left.rows.shape[1]))
         if disjoint:
             free = np.setdiff1d(free, component.support)
     return records
-
-
-def _value_in_noise(work: Any, task: tuple[int, int, int], monitor: Monitor) -> float | None:
-    """Return the value that a search finds in one permuted table."""
-    solution = work(task, monitor)
-    return None if solution is None else float(solution.value)
 
 
 def _search(
@@ -312,7 +306,8 @@ def _search(
         solution = solve_at_hand(solver, problem)
     if monitor.stopped is not None:
         return None
-    return replace(solution, support=free[solution.support])
+    # A witness may be large, and is not needed in another process.
+    return replace(solution, support=free[solution.support], witness=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,7 +473,7 @@ def noise(
             forced_places(model, made),
             monitor,
             permutations=permutations,
-            seed=0 if model.random_state is None else seed_of(model.random_state),
+            seed=seed_of(model),
             nonnegative=model.nonnegative,
             disjoint=model.joint == "disjoint",
             found=found,

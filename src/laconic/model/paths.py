@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -21,19 +21,19 @@ from laconic.core.words import at_least, gap_in_tables
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.choosing import OneByOne, not_below
 from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.criteria import PathValues, hull
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of, sizes_of
+from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
-from laconic.search.problem import PathSolver, Problem, Solution, Status
+from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
+from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
 
-# The path ends here if the user gives no end and there are more features.
+# A path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
 # The number of penalties if the user gives none.
 PENALTIES = 30
@@ -184,8 +184,7 @@ def path(
     5
     """
     check_settings(model)
-    if not is_whole(component) or component < 1:
-        raise ValueError(f"component={component!r} must be an int of at least 1.")
+    check_count("component", component)
     solver = get_solver(model.method)
     by_penalty = hasattr(solver, "penalized_path") and sizes is None
     if penalties is not None and not by_penalty:
@@ -265,22 +264,65 @@ def path_of(
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
     solutions = [on_all(problem.with_cardinality(k), one) for k, one in zip(sizes, solutions, strict=True)]
     bounds = _bounds(problem, solutions, proof_of(model.proof))
-    results = []
-    for k, solution, bound in zip(sizes, solutions, bounds, strict=True):
-        one = Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound)
-        one.stopped = monitor.stopped
-        results.append(concluded(one, made, model, certified=certified and model.proof is not None))
+    found = [
+        Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound, stopped=monitor.stopped)
+        for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
+    ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    values = PathValues.of(problem, solutions, dense)
+    suggested = hull(PathValues.of(problem, solutions, dense)).chosen if len(solutions) > 2 else None
+    path = _path(model, made, found, dense, certified=certified and model.proof is not None)
+    return replace(path, suggested=suggested)
+
+
+def _path(model: "SparsePCA", made: Made, found: list[Found], dense: float, *, certified: bool) -> Path:
+    results = [concluded(one, made, model, certified=certified) for one in found]
     return Path(
-        values.cardinalities,
+        np.array([one.problem.cardinality for one in found], dtype=np.intp),
         [solution for solution, _ in results],
         dense,
-        whole.trace,
+        made.covariance.trace,
         None if made.names is None else list(made.names),
         [certificate for _, certificate in results],
-        suggested=hull(values).chosen if len(solutions) > 2 else None,
     )
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Finds a path with a solver of one cardinality, each started from its neighbours."""
+
+    solver: Solver
+    name: ClassVar[str] = "one by one"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Find a support of one cardinality."""
+        return self.solver.solve(problem, start=start)
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
+        least = max(1, len(problem.forced))
+        solutions: list[Solution] = []
+        # With a stopped monitor a solver returns at once.
+        for k in range(least, problem.cardinality + 1):
+            start = solutions[-1].support if solutions else None
+            found = self.solver.solve(problem.with_cardinality(k), start=start)
+            solutions.append(not_below(found, solutions[-1]) if solutions else found)
+        with problem.monitor.watch():
+            for place in range(len(solutions) - 2, -1, -1):
+                problem.monitor.tick()
+                below, above = solutions[place], solutions[place + 1]
+                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
+                    continue
+                again = self.solver.solve(problem.with_cardinality(least + place), start=above.support)
+                if again.value > below.value * (1 + EQUAL):
+                    solutions[place] = again
+        return solutions
+
+
+def not_below(found: Solution, smaller: Solution) -> Solution:
+    """Return the support of one feature fewer if it is better. The estimate for this cardinality stays."""
+    if found.value >= smaller.value:
+        return found
+    return replace(smaller, status=found.status, estimate=found.estimate, witness=found.witness)
 
 
 def without(covariance: Covariance, removed: Sequence[Floats], deflation: str) -> Covariance:
@@ -341,14 +383,10 @@ def _by_penalty(model: "SparsePCA", made: Made, solver: Any, penalties: Any, ear
         )
     n = left.n_features
     problem = Problem(left, n, forced, monitor=monitor)
-    solutions = []
+    found = []
     for solution in solver.penalized_path(problem, values):
         of_this_size = problem.with_cardinality(len(solution.support))
         solution, bound = bounded(of_this_size, solution, None)
-        one = Found(left, np.arange(n), of_this_size, solution, list(earlier), bound=bound)
-        solutions.append(concluded(one, made, model, certified=False)[0])
-    sizes = np.array([len(s.support) for s in solutions], dtype=np.intp)
-    names = None if made.names is None else list(made.names)
-    none: list[Certificate | None] = [None] * len(solutions)
-    dense = largest_eigenpair(left)[0]
-    return Path(sizes, solutions, dense, made.covariance.trace, names, none, penalties=values)
+        found.append(Found(left, np.arange(n), of_this_size, solution, list(earlier), bound=bound))
+    path = _path(model, made, found, largest_eigenpair(left)[0], certified=False)
+    return replace(path, penalties=values)

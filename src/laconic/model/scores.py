@@ -10,10 +10,9 @@ A direction v with Gv = 0 is not seen by these entries. The score of a component
 not determined: it is NaN. The scores of the other components do not depend on the choice of t.
 """
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -102,40 +101,28 @@ def write_scores(
     path = Path(out)
     if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
         raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
-    with _complete(path) as name:
-        if path.suffix.lower() not in PARQUET:
-            with Path(name).open("w", encoding="utf-8", newline="") as text:
+    if path.suffix.lower() not in (*PARQUET, ".csv"):
+        raise ValueError(f"{path.name} must end in .parquet or .csv.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        whole = Path(folder) / path.name
+        if path.suffix.lower() == ".csv":
+            with whole.open("w", encoding="utf-8", newline="") as text:
                 _print(frames, text)
-            return
-        pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
-        first = next(frames)
-        schema = pa.Table.from_pandas(first).schema
-        with parquet.ParquetWriter(name, schema) as file:
-            for frame in chain([first], frames):
-                file.write_table(pa.Table.from_pandas(frame, schema=schema))
+        else:
+            pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
+            first = next(frames)
+            schema = pa.Table.from_pandas(first).schema
+            with parquet.ParquetWriter(whole, schema) as file:
+                for frame in chain([first], frames):
+                    file.write_table(pa.Table.from_pandas(frame, schema=schema))
+        whole.replace(path)
 
 
 def _print(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
     for number, frame in enumerate(frames):
         frame.to_csv(text, header=number == 0, lineterminator="\n")
-
-
-@contextmanager
-def _complete(path: Path) -> Iterator[str]:
-    """Give the name of a temporary file that takes the place of `path` once the block has ended without an error."""
-    if path.suffix.lower() not in (*PARQUET, ".csv"):
-        raise ValueError(f"{path.name} must end in .parquet or .csv.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        yield name
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:

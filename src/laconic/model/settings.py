@@ -11,8 +11,10 @@ that. A bend is sharp if the slope falls by half or more. In pure noise, and alo
 without a sparse component, no slope falls by more than 40 % (docs/choosing.md).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -91,8 +93,8 @@ def made_of(
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
-    components together, if it is known. By default those forced in are `needed`; errors
-    call them as `called` says, and the data `name`.
+    components together, if it is known. By default those forced in are `needed`; errors call them as `called` says, and
+    the data `name`. The digest is computed at most once.
     """
     if isinstance(X, Made):
         return X
@@ -101,18 +103,27 @@ def made_of(
     if covariance is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for rows, and a covariance matrix has none; leave it out.")
-        return make_of_matrix(covariance, scale=model.scale, names=feature_names, name=name or "S")
-    return make(
-        X,
-        model._recipe(),
-        monitor,
-        weights=sample_weight,
-        names=feature_names,
-        features=features,
-        needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
-        needed_name=called,
-        name=name or "X",
-    )
+        made = make_of_matrix(covariance, scale=model.scale, names=feature_names, name=name or "S")
+    else:
+        made = make(
+            X,
+            model._recipe(),
+            monitor,
+            weights=sample_weight,
+            names=feature_names,
+            features=features,
+            needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
+            needed_name=called,
+            name=name or "X",
+        )
+    return replace(made, digest=cache(made.digest))  # for all certificates of a fit
+
+
+def check_count(name: str, count: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`, or raise a ValueError."""
+    if not is_whole(count) or count < least:
+        raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
+    return int(count)
 
 
 def is_share(cardinality: Any) -> TypeGuard[float]:
@@ -353,18 +364,13 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
 
 def _cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:
     """Return the smallest cardinality at which the dense component, cut off, reaches a value, and the support there."""
-    n = problem.n_features
-    high = max(len(problem.forced), 1)
-    low = high - 1
-    cut = cut_off(problem.with_cardinality(high), vector)
-    while cut.value < target and high < n:
-        low, high = high, min(2 * high, n)
-        cut = cut_off(problem.with_cardinality(high), vector)
-    while high - low > 1:
-        middle = (low + high) // 2
-        trial = cut_off(problem.with_cardinality(middle), vector)
-        if trial.value >= target:
-            high, cut = middle, trial
-        else:
-            low = middle
-    return high, cut
+
+    @cache
+    def cut(k: int) -> Incumbent:
+        return cut_off(problem.with_cardinality(k), vector)
+
+    low = high = max(len(problem.forced), 1)
+    while cut(high).value < target and high < problem.n_features:
+        low, high = high + 1, min(2 * high, problem.n_features)
+    k = bisect_left(range(high), target, lo=low, key=lambda size: cut(size).value)
+    return k, cut(k)

@@ -46,9 +46,9 @@ from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import at_most
 from laconic.model.components import components
-from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of, sizes_of
+from laconic.model.settings import check_count, check_settings, features_asked_for, forced_places, made_of, sizes_of
 from laconic.search.problem import Solution, Status
 
 if TYPE_CHECKING:
@@ -252,8 +252,7 @@ def stability(
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        seed = 0 if model.random_state is None else seed_of(model.random_state)
-        work = partial(_fit_sample, rows, again, sampling, seed)
+        work = partial(_fit_sample, rows, again, sampling, seed_of(model))
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]
