@@ -4,7 +4,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -13,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import laconic.cli.reading as reading
+import laconic.cli.files as disk
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-# The words of this command line, without the name of the program.
-COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
 METHODS = (
     "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
@@ -85,7 +82,7 @@ class Commands(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""
-        COMMAND.set(tuple(args))
+        disk.COMMAND.set(tuple(args))
         with _one_line_usage():
             return super().make_context(info_name, args, *given, **extra)
 
@@ -232,10 +229,10 @@ class Settings:
     drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
     read: Read = None
 
-    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> reading.Data:
+    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> disk.Data:
         """Read a small table, or open anything else."""
-        options = {"columns": self.columns, "drop": self.drop, **reading.options_of(self.read)}
-        return reading.read(files, options, color_by=color_by, covariance=self.covariance)
+        options = {"columns": self.columns, "drop": self.drop, **disk.options_of(self.read)}
+        return disk.read(files, options, color_by=color_by, covariance=self.covariance)
 
     def model(self, cardinality: str | None = None, n_components: str | None = None, **own: Any) -> "SparsePCA":
         """Return the model that the options ask for. Features that are forced in are texts still."""

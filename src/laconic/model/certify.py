@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from laconic.bounds.exact import proof_of
 from laconic.bounds.least import bound_support
@@ -21,8 +22,6 @@ from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import leading
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 
@@ -44,10 +43,8 @@ class Certified:
             f"Certified({len(self.support)} features, lower {self.lower:.6g}, upper {self.upper:.6g})\n{self.verdict}"
         )
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table of the features and their loadings."""
-        import pandas as pd
-
         names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
         return pd.DataFrame({"feature": names, "loading": self.loadings})
 

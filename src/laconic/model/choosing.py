@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from laconic.bounds.methods import get_solver
@@ -25,8 +26,6 @@ from laconic.search.auto import FewStarts
 from laconic.search.problem import PathSolver, Problem, Solution, Solver
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 # A component counts if its p-value is at most this. The first component that is only noise passes with this chance.
@@ -79,15 +78,13 @@ class Choice:
             return "There was no time to compare the first component with noise."
         return "The first component is no better than noise."
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component and cardinality.
 
         The columns are: component, cardinality, value (the variance), share (of the dense component's variance); a
         column for each criterion; cv_error, the standard error of the difference to the least cross-validated error;
         chosen_by, the criteria that choose this cardinality; and recommended.
         """
-        import pandas as pd
-
         parts = []
         for one in self.components:
             k, values = one.path.cardinalities, one.path.values

@@ -35,6 +35,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 
@@ -51,8 +52,6 @@ from laconic.model.settings import check_count, check_settings, forced_places, m
 from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
@@ -394,10 +393,8 @@ class Noise:
             lines.append(f"The comparison was stopped early: {self.stopped.value}.")
         return "\n".join(lines)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        import pandas as pd
-
         columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "resolution", "permutations")
         rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
         names = {"mean": "noise_mean", "quantile": "noise_quantile"}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from laconic.bounds.dspca import largest_penalty
@@ -29,8 +30,6 @@ from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
 from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 # A path ends here if the user gives no end and there are more features.
@@ -96,10 +95,8 @@ class Path:
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
         return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        import pandas as pd
-
         penalties = {} if self.penalties is None else {"penalty": self.penalties}
         return pd.DataFrame(
             {

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -31,8 +32,6 @@ from laconic.data.rows import Source, columns_by_name, needed, open_source
 from laconic.data.tables import as_array_or_frame, column_names, without_duplicates
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 PARQUET = (".parquet", ".pq")
@@ -50,7 +49,7 @@ UNSEEN = 1e-8
 PART = 1e-6
 
 
-def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
+def scores(model: "SparsePCA", table: Any) -> pd.DataFrame:
     """Return the scores of a table that has the columns that the components use, in any order.
 
     Columns are found by name. All others may be absent or hold anything. `SparsePCA.transform` needs the same columns
@@ -81,8 +80,6 @@ def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
     >>> scores(model, votes[["S. 1307", "H.R. 3045"]]).shape
     (101, 1)
     """
-    import pandas as pd
-
     return pd.concat(list(_frames(model, *_opened(model, table))))
 
 
@@ -120,7 +117,7 @@ def write_scores(
         whole.replace(path)
 
 
-def _print(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
+def _print(frames: Iterator[pd.DataFrame], text: TextIO) -> None:
     for number, frame in enumerate(frames):
         frame.to_csv(text, header=number == 0, lineterminator="\n")
 
@@ -143,10 +140,8 @@ def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:
     return rows, getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
 
 
-def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
+def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None = None) -> Iterator[pd.DataFrame]:
     """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
-    import pandas as pd
-
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
     labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)

@@ -36,6 +36,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
@@ -52,8 +53,6 @@ from laconic.model.settings import check_count, check_settings, features_asked_f
 from laconic.search.problem import Solution, Status
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
@@ -154,10 +153,8 @@ class Stability:
             lines.append(f"Stopped early, after {done} of {self.resamples} samples: {self.stopped.value}.")
         return "\n".join(lines)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table of the features that are chosen at least once, the most frequent of each component first."""
-        import pandas as pd
-
         names = np.arange(self.components.shape[1]) if self.feature_names is None else np.asarray(self.feature_names)
         parts = []
         for place, (frequencies, z) in enumerate(zip(self.frequencies, self.components, strict=True)):
