@@ -212,7 +212,7 @@ def certify(
 ) -> None:
     """Prove how good your own choice of features is."""
     from laconic.core.words import at_least, at_most
-    from laconic.model.certify import certify as certify_features
+    from laconic.model.paths import certify as certify_features
 
     if out is not None:
         disk.check_file(out, "--out", (".json",), files)

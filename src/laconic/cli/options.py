@@ -67,10 +67,6 @@ def one_line_messages() -> Iterator[None]:
 class Commands(TyperGroup):
     """All commands. An option that is not known, or a value of the wrong kind, is one line, too."""
 
-    def list_commands(self, _: Any) -> list[str]:
-        """Return the commands in the order of the help: from data to a result, then what to do with it."""
-        return list(self.commands)
-
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command whose help names its arguments without types of Python, such as list[Path]."""
         command = super().get_command(ctx, cmd_name)

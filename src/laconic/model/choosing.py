@@ -21,7 +21,7 @@ from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_
 from laconic.model.noise import ComponentNoise, RowsLeft, compare
 from laconic.model.paths import DEFAULT_END, NOTHING, OneByOne
 from laconic.model.resampling import seed_of
-from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of
+from laconic.model.settings import check_count, check_rank, check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
 from laconic.search.problem import PathSolver, Problem, Solution, Solver
 
@@ -246,8 +246,8 @@ class _Chooser:
         if parallel and is_sequence(self.sizes):
             most = len(self.sizes)
         rank = rank_at_least(covariance.on_hand(), most)
-        if rank < most and not parallel:
-            raise ValueError(f"n_components={most} exceeds the rank of the covariance, {rank}; ask for at most {rank}.")
+        if not parallel:
+            check_rank(rank, most)
         deflation = Deflation(covariance, self.model.deflation)
         rows, free = self.rows, np.flatnonzero(~self.made.constant)
         found: list[ComponentChoice] = []

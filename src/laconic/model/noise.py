@@ -117,7 +117,15 @@ class RowsLeft:
         component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
         another N, and R is applied again. Without components this is a plain permutation of each column.
         """
-        lengths = self._lengths()
+        lengths = np.ones(self.rows.shape[1])
+        if self.directions:
+            touched = np.flatnonzero(np.any(self.directions, axis=0))
+            R = np.eye(len(touched))
+            for z in self.directions:
+                R = _project(R, z[touched])
+            own = np.linalg.norm(R, axis=0)
+            # A feature that is taken out altogether has a column of zeros.
+            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
         if sp.issparse(self.rows):
             scaled = sp.csc_array(self.rows @ sp.diags_array(1 / lengths)) if self.directions else self.rows
             rows: Any = _permuted_sparse(scaled, random)
@@ -127,18 +135,6 @@ class RowsLeft:
         for z in self.directions:
             rows = _project(rows, z)
         return replace(self, rows=rows)
-
-    def _lengths(self) -> Floats:
-        """Return |Re_i| for each feature, and one where a feature is taken out altogether: its column is zero."""
-        lengths = np.ones(self.rows.shape[1])
-        if self.directions:
-            touched = np.flatnonzero(np.any(self.directions, axis=0))
-            R = np.eye(len(touched))
-            for z in self.directions:
-                R = _project(R, z[touched])
-            own = np.linalg.norm(R, axis=0)
-            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
-        return lengths
 
 
 def _project(rows: Any, z: Floats) -> Any:
@@ -363,9 +359,6 @@ class Noise:
     def __repr__(self) -> str:
         listed = ", ".join(f"{p:.3g}" for p in self.p_values)
         return f"Noise({self.permutations} permutations, p-values {listed or 'none'})\n{self.verdict}"
-
-    def __len__(self) -> int:
-        return len(self.components)
 
     @property
     def p_values(self) -> Floats:

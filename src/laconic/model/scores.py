@@ -12,7 +12,6 @@ not determined: it is NaN. The scores of the other components do not depend on t
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -80,7 +79,7 @@ def scores(model: "SparsePCA", table: Any) -> pd.DataFrame:
     >>> scores(model, votes[["S. 1307", "H.R. 3045"]]).shape
     (101, 1)
     """
-    return pd.concat(list(_frames(model, *_opened(model, table))))
+    return pd.concat(list(_frames(model, *_opened(model, table), Monitor())))
 
 
 def write_scores(
@@ -91,7 +90,7 @@ def write_scores(
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
     rows, index = _opened(model, table)
-    frames = _frames(model, rows, index, monitor)
+    frames = _frames(model, rows, index, monitor or Monitor())
     if not isinstance(out, str | PathLike):
         _print(frames, out)
         return
@@ -140,13 +139,13 @@ def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:
     return rows, getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
 
 
-def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None = None) -> Iterator[pd.DataFrame]:
+def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iterator[pd.DataFrame]:
     """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
     labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
     waiting, first, undetermined = list[str](), 0, 0
-    with nullcontext() if monitor is None else monitor.watch():
+    with monitor.watch():
         used = used_features(model)
         width = rows.shape[1] if source is None else source.n_features
         places = used if width == model.n_features_in_ else np.arange(len(used))
@@ -162,8 +161,7 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None =
                     waiting += next(labels)
                 of_rows, waiting = waiting[: len(own)], waiting[len(own) :]
             yield pd.DataFrame(own, index=pd.Index(of_rows, name=label_name), columns=columns)
-            if monitor is not None:
-                monitor.tick(f"scores, {100 * share:.0f} % of the rows")
+            monitor.tick(f"scores, {100 * share:.0f} % of the rows")
         warn_of_undetermined(undetermined)
         return
     raise KeyboardInterrupt("Interrupted before all scores were computed.")

@@ -126,6 +126,14 @@ def check_count(name: str, count: Any, least: int = 1) -> int:
     return int(count)
 
 
+def check_rank(rank: int, count: int) -> None:
+    """Raise a ValueError if a covariance of this rank does not have so many components."""
+    if rank < count:
+        raise ValueError(
+            f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
+        )
+
+
 def is_share(cardinality: Any) -> TypeGuard[float]:
     """Say whether a number of features is given as a share of variance: 0.9 and 1.0 are shares, and 1 is a count."""
     return isinstance(cardinality, float | np.floating) and 0 < float(cardinality) <= 1
@@ -279,11 +287,8 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
     if count > n:
         raise ValueError(f"n_components={count} exceeds the number of features, {n}: {made.name} has {n} feature(s).")
     # In a matrix that is not semidefinite, the search says when no positive variance is left.
-    rank = rank_at_least(covariance.on_hand(), count) if covariance.semidefinite else count
-    if rank < count:
-        raise ValueError(
-            f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
-        )
+    if covariance.semidefinite:
+        check_rank(rank_at_least(covariance.on_hand(), count), count)
     if ks is None or penalty_of(solver) is not None:
         return
     if max(ks) > varying:

@@ -112,13 +112,11 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     """Return which genes may be used."""
     if given is None:
         return np.ones(adata.n_vars, dtype=bool)
-    if isinstance(given, str):
-        if given not in adata.var:
-            known = ", ".join(repr(str(column)) for column in adata.var) or "none"
-            raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
-        values, what = adata.var[given].to_numpy(), f"adata.var[{given!r}]"
-    else:
-        values, what = np.asarray(given), "mask_var"
+    if isinstance(given, str) and given not in adata.var:
+        known = ", ".join(repr(str(column)) for column in adata.var) or "none"
+        raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
+    named = isinstance(given, str)
+    values, what = (np.asarray(adata.var[given]), f"adata.var[{given!r}]") if named else (np.asarray(given), "mask_var")
     if values.shape != (adata.n_vars,):
         raise ValueError(f"{what} has shape {values.shape}; give one truth value for each of {adata.n_vars} variables.")
     if values.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in values):
@@ -144,10 +142,7 @@ def _results(model: SparsePCA, names: Any, params: dict[str, Any]) -> dict[str, 
 
 
 def _writable(value: Any) -> Any:
-    """Return a parameter as a number, a text or an array."""
+    """Return a parameter as a number, a text, or several of them."""
     if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
         return value
-    if isinstance(value, Iterable):
-        entries = list(value)
-        return np.asarray(entries, dtype=object if any(isinstance(entry, str) for entry in entries) else None)
-    return repr(value)
+    return list(value) if isinstance(value, Iterable) else repr(value)
