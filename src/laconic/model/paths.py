@@ -469,8 +469,7 @@ def certify(
     check_count("component", component)
     size = _size(model, features, component)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        needed, name = (None, "forced_in") if features is None else (features, "features")
-        how: dict[str, Any] = {"feature_names": feature_names, "features": size, "needed": needed, "called": name}
+        how: dict[str, Any] = {"feature_names": feature_names, "features": size, "own": features}
         made = made_of(model, X, covariance, sample_weight, monitor, **how)
         n = made.covariance.n_features
         if size > n:

@@ -181,16 +181,16 @@ def check_width(found: int, wanted: int, name: str) -> None:
 def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) -> Iterator[tuple[Any, float]]:
     """Yield blocks of some columns of rows, which are these features, and the share of the rows read so far."""
     names, allowed = getattr(model, "feature_names_in_", None), model.missing != "error"
-    labels, first = None if names is None else names[features], 0
-    remedy = "" if allowed else MISSING_OPTIONS
+    how: dict[str, Any] = {"allow_missing": allowed, "remedy": "" if allowed else MISSING_OPTIONS}
+    how["feature_names"] = None if names is None else names[features]
     if not isinstance(rows, Source):
         own = without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
-        check_finite(own, feature_names=labels, allow_missing=allowed, remedy=remedy)
+        check_finite(own, **how)
         yield own, 1.0
         return
+    first = 0
     for block in rows.blocks(columns):
-        where: dict[str, Any] = {"name": rows.name, "first_row": first, "block": True}
-        check_finite(block.rows, feature_names=labels, allow_missing=allowed, remedy=remedy, **where)
+        check_finite(block.rows, name=rows.name, first_row=first, block=True, **how)
         first += block.rows.shape[0]
         yield block.rows, block.share
 

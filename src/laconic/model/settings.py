@@ -86,14 +86,13 @@ def made_of(
     *,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
-    needed: Any = None,
-    called: str = "forced_in",
+    own: Sequence[str | int] | None = None,
     name: str | None = None,
 ) -> Made:
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
-    components together, if it is known. By default those forced in are `needed`; errors call them as `called` says, and
+    components together, if it is known, and `own` are those that a user chose, in place of those forced in. Errors call
     the data `name`. The digest is computed at most once.
     """
     if isinstance(X, Made):
@@ -112,8 +111,8 @@ def made_of(
             weights=sample_weight,
             names=feature_names,
             features=features,
-            needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
-            needed_name=called,
+            needed=own if own is not None else () if model.forced_in is None else model.forced_in,
+            needed_name="forced_in" if own is None else "features",
             name=name or "X",
         )
     return replace(made, digest=cache(made.digest))  # for all certificates of a fit
