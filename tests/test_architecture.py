@@ -20,18 +20,7 @@ from laconic.methods import SOLVERS
 SOURCE = Path(laconic.__file__).parent
 
 # The rooms on the road, from the data to the command line. Each imports only rooms above it.
-ROOMS = [
-    "core",
-    "data",
-    "covariance",
-    "proof",
-    "search",
-    "relaxations",
-    "bounds",
-    "model",
-    "report",
-    "cli",
-]
+ROOMS = ["core", "data", "covariance", "proof", "search", "relaxations", "bounds", "model", "report", "cli"]
 # The file that gathers the solvers for users, and the rooms that it may import. Rooms after these may import it.
 DOORS = {"methods": {"search", "bounds"}}
 # Rooms whose files are all on one level.

@@ -135,10 +135,7 @@ ERRORS = {
     "criterion": (lambda: choose(X, criterion="aic"), "criteria='aic'"),
     "cv of a covariance": (lambda: choose(S, kind="covariance"), "rows in memory"),
     "bic of a covariance": (lambda: choose(S, kind="covariance", criterion="bic"), "number of rows"),
-    "parallel": (
-        lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"),
-        "permutes",
-    ),
+    "parallel": (lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"), "permutes"),
     "rank": (lambda: choose(X[:4], n_components=5), "rank of the covariance, 3"),
     "largest": (lambda: choose(X, 41), "max_cardinality=41"),
     "largest below forced": (lambda: choose(X, 2, forced_in=[0, 1, 2]), "max_cardinality=2"),

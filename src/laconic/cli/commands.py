@@ -328,16 +328,14 @@ def report(
 def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:
     """Yield sentences on how a model was made, and what new rows need."""
     from laconic.data.tables import listed
-    from laconic.model.estimator import SparsePCA
+    from laconic.model.settings import changed_settings
 
     certificates = [one for one in model.certificates_ if one is not None]
     if certificates:
         yield f"Software: {', '.join(f'{name} {version}' for name, version in certificates[0].versions.items())}."
     digest = certificates[0].digest if certificates else "not computed, because there is no proof"
     yield f"Data: {model.n_features_in_:,} features; SHA-256 {digest}."
-    defaults = {**SparsePCA().get_params(), "verbose": model.verbose}
-    changed = [f"{name}={value!r}" for name, value in model.get_params().items() if value != defaults[name]]
-    yield f"Settings: {', '.join(changed) or 'as by default'}."
+    yield f"Settings: {changed_settings(model) or 'as by default'}."
     if model.choice_ is not None:
         yield f"Choice: {model.choice_.reason}"
     yield from (f"Hint: {hint}" for hint in model.hints_)

@@ -12,7 +12,7 @@ from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
-from laconic.core.words import at_least
+from laconic.core.words import at_least, counted
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
@@ -356,7 +356,7 @@ def _reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues
 
 def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
     place = int(np.flatnonzero(path.cardinalities == k)[0])
-    features = "1 feature" if k == 1 else f"{k} features"
+    features = counted(k, "feature")
     if criterion == "cv":
         least = int(path.cardinalities[np.argmin(curve.values)])
         error = f"{100 * curve.values[place]:.3g} % of their variance"

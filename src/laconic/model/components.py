@@ -18,12 +18,12 @@ from laconic.bounds.methods import get_solver
 from laconic.bounds.tight import on_all, solve_at_hand
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.core.words import Scope, at_least, at_most, percent, scope_of
+from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import Spanning, hold_most
+from laconic.model.joint import ACCURACY, Spanning, hold_most
 from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
 from laconic.proof.gate import kind_of
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
-# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
-# per cent.
-ACCURACY = 1e-3
 # The share of what the last feature of a support adds that a hidden feature may have as its variance.
 HALF = 0.5
 # A vector depends on those before it if the square of the rest is at most this share of its own: that is rounding.
@@ -216,8 +213,7 @@ def held_in_words(count: int, held: float, dense: float, total: float | None, us
 
     which = "The component holds" if count == 1 else f"Together the {count} components hold"
     beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
-    features = f"{used} feature{'' if used == 1 else 's'}"
-    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {counted(used, 'feature')}"
     if np.isnan(dense):
         return f"{first}. Interrupted before the ordinary ones were computed."
     return f"{first}; {beside} {amount(dense)} with all {everything:,}."

@@ -46,7 +46,7 @@ from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
-from laconic.model.components import components
+from laconic.model.components import NOTHING, components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.settings import check_count, check_settings, forced_places, made_of, penalty_of, sizes_of
 from laconic.search.problem import Problem, Solution, Solver, abilities_of
@@ -65,11 +65,8 @@ LEVEL = 0.05
 QUANTILE = 0.95
 # Values that differ by less than this share are equal. With one feature, all permuted tables have the same value.
 EQUAL = 1e-9
-# A component explains nothing if its variance is at most this share of the first one's: that is rounding.
-NOTHING = 1e-15
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4
-NO_TIME = "It was not compared with noise: there was no time left."
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +220,7 @@ class ComponentNoise:
         """A sentence: better than noise, or not."""
         count, fewer = self.permutations, self.permutations - self.as_large
         if not count:
-            return NO_TIME
+            return "It was not compared with noise: there was no time left."
         tables = "permuted table" if count == 1 else f"of {count} permuted tables"
         p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
         if self.p_value <= LEVEL:

@@ -161,6 +161,13 @@ def check_cardinality(cardinality: Any) -> None:
         raise ValueError(f"cardinality={cardinality!r} is empty; give one number for each component.")
 
 
+def changed_settings(model: "SparsePCA") -> str:
+    """Return the settings that differ from the defaults, as arguments in Python."""
+    defaults = type(model)().get_params(deep=False)
+    given = {name: repr(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
+    return ", ".join(f"{name}={value}" for name, value in given.items() if value != repr(defaults[name]))
+
+
 def features_asked_for(model: "SparsePCA") -> int | None:
     """Return the number of features of all components together; None if it is not known before S is made."""
     k, count = model.cardinality, model.n_components

@@ -104,7 +104,17 @@ def sparse_pca(
     target.varm[varm] = loadings
     names = np.asarray(source.feature_names, dtype=object)
     params = {"n_comps": n_comps, "cardinality": cardinality, "layer": layer, "mask_var": mask_var, **settings}
-    target.uns[uns] = _results(model, names, params)
+    # In types that anndata can write to a file.
+    target.uns[uns] = {
+        "variance": model.explained_variance_,
+        "variance_ratio": model.explained_variance_ratio_,
+        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
+        "lower": model.lower_bound_,
+        "upper": model.upper_bound_,
+        "gap": model.gap_,
+        "verdicts": np.asarray(model.verdicts_, dtype=object),
+        "params": {name: _writable(value) for name, value in params.items() if value is not None},
+    }
     return target if copy else None
 
 
@@ -125,20 +135,6 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     if not mask.any():
         raise ValueError(f"{what} leaves no variable; mark at least one with True.")
     return mask
-
-
-def _results(model: SparsePCA, names: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return what `uns` keeps, in types that anndata can write to a file."""
-    return {
-        "variance": model.explained_variance_,
-        "variance_ratio": model.explained_variance_ratio_,
-        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
-        "lower": model.lower_bound_,
-        "upper": model.upper_bound_,
-        "gap": model.gap_,
-        "verdicts": np.asarray(model.verdicts_, dtype=object),
-        "params": {name: _writable(value) for name, value in params.items() if value is not None},
-    }
 
 
 def _writable(value: Any) -> Any:

@@ -32,6 +32,7 @@ from laconic.core.words import at_least, at_most, counted, memory_in_words
 from laconic.covariance.make import Made
 from laconic.model.criteria import CRITERIA
 from laconic.model.save import certificate_files
+from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
 from laconic.proof.witness_reduction import EliminationWitness
 from laconic.report.colouring import colouring_of, row_names
@@ -175,6 +176,7 @@ def content_of(
     about = {} if descriptions is None else {str(key): str(text) for key, text in descriptions.items()}
     certificate = next((one for one in model.certificates_ if one is not None), None)
     given_to_fit = data.given if certificate is None and data is not None else certificate and certificate.recipe.given
+    call = "fit_covariance(S)" if given_to_fit == "covariance" else "fit(X)"
     compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
         model=model,
@@ -193,7 +195,7 @@ def content_of(
         columns_left_out=columns_left_out,
         certificates=_certificate_files(model),
         certificate=certificate,
-        python=_python(model, "fit_covariance(S)" if given_to_fit == "covariance" else "fit(X)"),
+        python=f"from laconic import SparsePCA\n\nmodel = SparsePCA({changed_settings(model)}).{call}",
         command=command,
     )
 
@@ -292,14 +294,6 @@ def _missing_in_words(model: "SparsePCA") -> str:
     count, columns = int(model.missing_.counts.sum()), int(np.count_nonzero(model.missing_.counts))
     way = "pairwise deletion" if model.missing_.way == "pairwise" else "EM"
     return f"{count:,} values of {count_of(columns)} are missing; the covariance was made by {way}."
-
-
-def _python(model: "SparsePCA", call: str) -> str:
-    """Return the Python call that makes the model: only settings that differ from the defaults."""
-    default = type(model)().get_params(deep=False)
-    shown = {k: v for k, v in model.get_params(deep=False).items() if k != "verbose"}
-    settings = ", ".join(f"{name}={value!r}" for name, value in shown.items() if repr(value) != repr(default[name]))
-    return f"from laconic import SparsePCA\n\nmodel = SparsePCA({settings}).{call}"
 
 
 def total_for_shares(model: "SparsePCA") -> float | None:
