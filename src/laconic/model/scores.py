@@ -263,10 +263,8 @@ def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: F
             y, present = _standardized(rows, mean, scale)
             own = weights[begin : begin + len(y)]
             begin += len(y)
-            _, values, vectors = _seen(present, orthonormal.T)
-            images = y @ orthonormal.T
-            t, _ = _least_squares(images, values, vectors)
-            kept += float(own @ (t * images).sum(axis=1))
+            t, *_ = _least_squares(y, present, orthonormal.T)
+            kept += float(own @ (t * (y @ orthonormal.T)).sum(axis=1))
             total += float(own @ (y**2).sum(axis=1))
     return kept / total if total > 0 else 1.0
 
@@ -319,8 +317,7 @@ def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) 
         part = np.empty((len(y), len(own)))
         part[complete] = scores_of(rows[complete], own, m, s)
         y, present = y[~complete], present[~complete]
-        gram, values, vectors = _seen(present, basis)
-        t, unseen = _least_squares(y @ basis, values, vectors)
+        t, gram, vectors, unseen = _least_squares(y, present, basis)
         completed = y @ own.T + (t - (gram @ t[:, :, None])[:, :, 0]) @ inner.T
         # The largest part of each component in a direction that is not seen.
         parts = np.abs(inner @ vectors) * unseen[:, None, :]
@@ -346,16 +343,12 @@ def _standardized(rows: Floats, mean: Floats, scale: Floats) -> tuple[Floats, Ma
     return np.where(present, (rows - mean) / scale, 0.0), present
 
 
-def _seen(present: Mask, basis: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return G for each row, with its eigenvalues and eigenvectors."""
+def _least_squares(y: Floats, present: Mask, basis: Floats) -> tuple[Floats, Floats, Floats, Mask]:
+    """Return the shortest t with G t = B'y for each row, G, its eigenvectors, and which of them are not seen."""
     p, q = basis.shape
     outer = (basis[:, :, None] * basis[:, None, :]).reshape(p, q * q)
     gram = (present.astype(np.float64) @ outer).reshape(-1, q, q)
-    return gram, *eigh(gram)
-
-
-def _least_squares(images: Floats, values: Floats, vectors: Floats) -> tuple[Floats, Mask]:
-    """Return the shortest t with G t = b for each row, and which eigenvectors of G are not seen."""
+    values, vectors = eigh(gram)
     unseen = values <= UNSEEN
-    inside = (images[:, None, :] @ vectors)[:, 0] / np.where(unseen, 1.0, values)
-    return (vectors @ np.where(unseen, 0.0, inside)[:, :, None])[:, :, 0], unseen
+    inside = ((y @ basis)[:, None, :] @ vectors)[:, 0] / np.where(unseen, 1.0, values)
+    return (vectors @ np.where(unseen, 0.0, inside)[:, :, None])[:, :, 0], gram, vectors, unseen
