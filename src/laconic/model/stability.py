@@ -41,7 +41,6 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.preprocessing import normalize
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices, Mask
@@ -340,16 +339,21 @@ def _matched(whole: "SparsePCA", samples: list[list[Solution]], rows: Any) -> tu
     Return which features each component (first axis) has in each sample (second axis), and the gaps of each sample.
     """
     r, p = whole.components_.shape
-    scores = normalize(scores_of(rows, whole.components_, whole.mean_, whole.scale_), axis=0)
+    scores = _unit_columns(scores_of(rows, whole.components_, whole.mean_, whole.scale_))
     chosen, gaps = np.zeros((r, len(samples), p), dtype=bool), np.empty((len(samples), r))
     for number, sample in enumerate(samples):
         vectors = np.array([solution.vector(p) for solution in sample])
-        alike = np.abs(scores.T @ normalize(scores_of(rows, vectors, whole.mean_, whole.scale_), axis=0))
+        alike = np.abs(scores.T @ _unit_columns(scores_of(rows, vectors, whole.mean_, whole.scale_)))
         _, partner = linear_sum_assignment(alike, maximize=True)
         gaps[number] = [sample[j].gap for j in partner]
         for t, j in enumerate(partner):
             chosen[t, number, sample[j].support] = True
     return chosen, gaps
+
+
+def _unit_columns(scores: Floats) -> Floats:
+    lengths = np.linalg.norm(scores, axis=0)
+    return np.asarray(scores / np.where(lengths > 0, lengths, 1.0))
 
 
 def _index_in_words(index: float, low: float, high: float) -> str:
