@@ -11,18 +11,27 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arguments import places_of
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigvalsh
 from laconic.core.monitor import Monitor, threads_for, warn
+from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.missing import MissingValues, PresentValues
 from laconic.covariance.of_rows import SMALL_NUMBERS, Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening
-from laconic.data.checks import MISSING_OPTIONS, SYMMETRIC, check_matrix
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.data.rows import ArraySource, Source, open_source
-from laconic.data.tables import as_array_or_frame, check_names, check_unique, feature_names_of, listed, rows_of
+from laconic.data.tables import (
+    MISSING_OPTIONS,
+    SYMMETRIC,
+    as_array_or_frame,
+    check_matrix,
+    check_names,
+    check_unique,
+    feature_names_of,
+    listed,
+    rows_of,
+)
 
 # A negative eigenvalue of at most this share of the largest one, or of the largest entry, is rounding.
 ROUNDING = 1e-6

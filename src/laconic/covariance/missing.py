@@ -37,16 +37,15 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.rounding import TINY
+from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
-from laconic.data.checks import check_magnitude
 from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
 from laconic.data.rows import ArraySource, Source
-from laconic.data.tables import listed
+from laconic.data.tables import check_magnitude, listed
 
 # What may be done about missing values.
 WAYS = ("error", "pairwise", "em")

@@ -23,8 +23,8 @@ from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
-from laconic.data.checks import check_magnitude
 from laconic.data.passes import Moments
+from laconic.data.tables import check_magnitude
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.

@@ -15,10 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
-from laconic.core.words import memory_in_words
+from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.of_rows import Standard, standardize
 from laconic.covariance.views import ScreenedCovariance

@@ -9,9 +9,9 @@ import numpy as np
 from laconic.bounds.exact import proof_of
 from laconic.bounds.least import bound_support
 from laconic.bounds.tight import solve_at_hand
-from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
+from laconic.core.words import is_whole, places_of
 from laconic.model.components import Found, concluded
 from laconic.model.paths import earlier_components, without
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_random_state
 
-from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, Stop
+from laconic.core.words import is_whole
 from laconic.covariance.make import Made
 
 Result = TypeVar("Result")

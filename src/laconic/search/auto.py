@@ -11,8 +11,7 @@ import numpy as np
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpair, smallest_eigenvalue
-from laconic.covariance.matrix import column_magnitudes
-from laconic.covariance.spectrum import WRITE_OUT
+from laconic.covariance.matrix import CHEAP_EIGENVALUES, column_magnitudes
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
@@ -223,7 +222,7 @@ class Auto:
     def _dense(self, problem: Problem) -> Solution:
         everything = np.arange(problem.n_features)
         reason = "all features: the dense principal component"
-        if problem.n_features > WRITE_OUT:
+        if problem.n_features > CHEAP_EIGENVALUES:
             pair = largest_eigenpair(problem.covariance, seed=self.seed)
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)
