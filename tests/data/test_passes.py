@@ -76,6 +76,7 @@ def _exact_squares(column, center):
 
 def test_a_sparse_block_with_many_rows_is_written_out_in_pieces(monkeypatch):
     monkeypatch.setattr(passes, "BLOCK_NUMBERS", 100)
+    monkeypatch.setattr(passes, "FEWEST_ROWS", 1)
     X = counts(70, 9)
     for centers in (None, np.arange(9.0)):
         part = GramPass(np.arange(9), centers).of(sp.csr_array(X))

@@ -16,13 +16,12 @@ from laconic.core.eigenvalues import eigvalsh
 from laconic.core.monitor import Monitor, threads_for, warn
 from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.missing import MissingValues, PresentValues
+from laconic.covariance.missing import ONE_ROW, MissingValues, PresentValues
 from laconic.covariance.of_rows import SMALL_NUMBERS, Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.data.passes import digest_of
 from laconic.data.rows import ArraySource, Source, open_source
 from laconic.data.tables import (
-    MISSING_OPTIONS,
     SYMMETRIC,
     as_array_or_frame,
     check_matrix,
@@ -37,8 +36,6 @@ from laconic.data.tables import (
 ROUNDING = 1e-6
 # A diagonal entry is one if it is no farther from it than this.
 UNIT_DIAGONAL = 1e-9
-# One row has all the weight if the others have at most this share.
-ONE_ROW = 1e-12
 
 
 @dataclass(frozen=True)
@@ -209,7 +206,7 @@ def _complete(
     if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
         source = ArraySource(rows) if sp.issparse(rows) else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
+        screening = Screening(source, center, scale, monitor or Monitor())
         digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
         small = n_rows * source.n_features <= SMALL_NUMBERS
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:

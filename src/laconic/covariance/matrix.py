@@ -35,8 +35,8 @@ RANDOM_DIRECTIONS, TOGETHER = 48, 8
 # Up to this many rows of a factor their inner products give the column lengths and the largest eigenvalues: 1000 x 1000
 # numbers are 8 MB. With more rows random directions and Lanczos' method are faster.
 ROW_GRAM = 1000
-# Up to this size eigenvalues of the written-out matrix are cheap: LAPACK is faster than Lanczos' method on the operator.
-# They are sharper than bounds that avoid writing the matrix out.
+# Up to this size LAPACK on the written-out matrix is faster than Lanczos' method on the operator. Its eigenvalues are
+# sharper than bounds that avoid writing the matrix out.
 CHEAP_EIGENVALUES = 400
 # Variances are computed from square blocks of this many features.
 DIAGONAL_BLOCK = 500
@@ -203,7 +203,11 @@ class Covariance(ABC):
         """`largest`, from a matrix as small as the number of rows of the factor; None if that is not smaller."""
         if self.factor is None or len(self.factor) >= self.n_features:
             return None
-        value, estimate = RowProducts(self.factor).whole()
+        return self.largest_of(self.factor)
+
+    def largest_of(self, factor: Floats) -> ProvedEigenvalue:
+        """Return the largest eigenvalue of S, given A with S = A'A up to `factor_error`."""
+        value, estimate = RowProducts(factor).whole()
         return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     @cached_property

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.rounding import gamma, grown
 from laconic.data.rows import BLOCK_NUMBERS, Job
-from laconic.data.tables import check_finite, without_duplicates
+from laconic.data.tables import MISSING_OPTIONS, check_finite, without_duplicates
 
 # Moments are computed in blocks of at most this many entries: 4 MB of float64, which stays in the processor's cache.
 CACHED_ENTRIES = 500_000
@@ -331,12 +331,11 @@ class FirstPass(Job[FirstPart]):
 
     feature_names: tuple[str, ...] | None = None  # for errors
     name: str = "X"  # for errors
-    remedy: str = ""  # for errors
     columns: None = None
 
     def of(self, rows: Any, first_row: int = 0) -> FirstPart:
-        names, remedy = self.feature_names, self.remedy
-        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=remedy)
+        names = self.feature_names
+        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=MISSING_OPTIONS)
         return FirstPart(ColumnDigests.of(rows), Moments.of(rows))
 
 
@@ -362,13 +361,8 @@ class GramPass(Job[GramPart]):
             rows = rows.astype(np.float64, copy=False)
             return GramPart(digests, n, (rows.T @ rows).toarray())
         gram = np.zeros((m, m))
-        # Some rows at a time, because a sparse block with few entries may have many rows.
-        step = max(1, BLOCK_NUMBERS // max(m, 1))
-        for begin in range(0, n, step):
-            part = rows[begin : begin + step].astype(np.float64, copy=False)
-            block = np.asarray(part.toarray() if sp.issparse(part) else part)
-            if self.centers is not None:
-                block = block - self.centers
+        for _, part in dense_parts(rows):
+            block = part if self.centers is None else part - self.centers
             gram += block.T @ block
         return GramPart(digests, n + 1, gram)
 
@@ -479,7 +473,10 @@ class PairwisePass(Job[PairwisePart]):
 
 
 def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
-    """Yield a block in dense parts of some rows each, with the number of the first row of each part."""
+    """Yield a block in dense parts of some rows each, with the number of the first row of each part.
+
+    A sparse block with few entries may have many rows.
+    """
     n, p = rows.shape
     sparse = sp.issparse(rows)
     rows = rows.tocsr() if sparse else rows

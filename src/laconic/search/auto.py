@@ -99,8 +99,7 @@ def _longest_columns(covariance: Covariance, seed: int = 0) -> Floats:
 
 def _offer(problem: Problem, best: Incumbent, directions: Floats, shift: float) -> None:
     supports, _ = power_supports(problem, directions, max_iterations=STEPS_OF_A_RUN, keep=EVALUATED, shift=shift)
-    for value, support in zip(values_of(problem, supports), supports, strict=True):
-        best.offer(float(value), support)
+    best.offer_all(supports)
 
 
 # Random directions from which the leading eigenvectors are estimated.
