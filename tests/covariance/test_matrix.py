@@ -25,6 +25,7 @@ from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from matrices import fractions, is_semidefinite
 
 
 def counts(n, p, seed, density=0.3):
@@ -180,10 +181,6 @@ def test_a_wide_table_stays_a_factor_and_a_tall_one_is_written_out():
     assert isinstance(covariance_of(sp.random(10, 50, 0.5, format="csr", random_state=0))[0], SparseCovariance)
 
 
-def fractions(array):
-    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
-
-
 def exact_covariance(X, *, center=True, scale=False, weights=None):
     """The covariance of the rows in fractions; the roots of a correlation have sixty digits."""
     X, w = fractions(X), fractions(np.ones(len(X)) if weights is None else weights)
@@ -260,17 +257,6 @@ def witnesses(n, k):
         EliminationWitness(all_of_them[:1], TraceWitness(), True, largest),
         TwoGroupsWitness(all_of_them, ((k, every),)),
     )
-
-
-def is_semidefinite(M):
-    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
-    M = M.copy()
-    for j in range(len(M)):
-        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
-            return False
-        if M[j, j]:
-            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
-    return True
 
 
 @pytest.mark.parametrize("settings", [{}, {"center": False}])

@@ -104,23 +104,16 @@ class Moments:
                 type(X)((v, X.indices, X.indptr), shape=X.shape).T @ np.ones(n) for v in (values, values**2)
             )
             return cls(n, float(n), float(n), n, None, None, sums, squares)
-        triples = X.tocoo(copy=False)
+        # scikit-learn takes a second to import, and most of this room does not need it.
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
-        sums, present, squares, counts = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.intp)
-        slices = [slice(i, i + CACHED_ENTRIES) for i in range(0, triples.nnz, CACHED_ENTRIES)]
-        for part in slices:
-            own, columns = w[triples.row[part]], triples.col[part]
-            sums += np.bincount(columns, weights=own * triples.data[part], minlength=p)
-            present += np.bincount(columns, weights=own, minlength=p)
-            counts += np.bincount(columns, minlength=p)
-        means = sums / total if total else sums
-        for part in slices:
-            own, columns = w[triples.row[part]], triples.col[part]
-            squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
-        # In a full column no entry is absent, but two sums of the same weights may differ by rounding.
-        absent = np.where(counts < n, np.maximum(total - present, 0.0), 0.0)
-        return cls(n, total, float((w**2).sum()), n, means, squares + absent * means**2)
+        if total == 0:
+            return cls(n, 0.0, 0.0, n, np.zeros(p), np.zeros(p))
+        rows = type(X)((values, X.indices, X.indptr), shape=X.shape)
+        means, variances = mean_variance_axis(rows, axis=0, weights=w)
+        return cls(n, total, float((w**2).sum()), n, means, total * variances)
 
     def merge(self, other: "Moments") -> Self:
         """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
@@ -150,9 +143,9 @@ class Moments:
         """The weighted sum of squared deviations from the mean, for each column."""
         if self.sums is not None:
             assert self.raw_squares is not None
-            first, rest = _product(self.raw_squares, self.weight)
-            second, more = _product(self.sums, self.sums)
-            return np.asarray(np.maximum((first - second) + (rest - more), 0.0) / self.weight)
+            # Python's whole numbers have no rounding, and a quotient of two is rounded once.
+            n, pairs = int(self.weight), zip(self.raw_squares.tolist(), self.sums.tolist(), strict=True)
+            return np.array([(n * int(of_squares) - int(total) ** 2) / n for of_squares, total in pairs])
         assert self.deviations is not None
         return self.deviations
 
@@ -206,20 +199,6 @@ def _whole(values: Floats, rows: int) -> bool:
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     small = largest < LARGEST_WHOLE and rows * largest**2 < EXACT
     return small and bool((values == np.rint(values)).all())
-
-
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return a product and its rounding error, exactly (Dekker 1971)."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _halves(a: Any) -> tuple[Any, Any]:
-    """Return two numbers of 26 digits each whose sum is a."""
-    high = a * 134217729.0  # 2^27 + 1
-    high = high - (high - a)
-    return high, a - high
 
 
 @dataclass(frozen=True, eq=False)
