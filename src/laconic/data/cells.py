@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import Indices
+from laconic.core.words import check_memory
 from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, Source, needed, reading
 from laconic.data.tables import check_unique, without_duplicates
 

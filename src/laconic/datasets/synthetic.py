@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from sklearn.utils import Bunch
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.words import is_whole
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
 RandomState: TypeAlias = int | np.random.Generator

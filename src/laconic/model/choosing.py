@@ -9,10 +9,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from laconic.bounds.methods import get_solver
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
-from laconic.core.words import at_least, counted
+from laconic.core.words import at_least, counted, is_whole
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made

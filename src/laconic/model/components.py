@@ -347,7 +347,7 @@ class Search:
         """
         while True:
             self._extend(self.found, self.sizes.count, [])
-            if self.monitor.is_over:
+            if self.monitor.is_over or self.covariance.at_hand is None:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
             try:

@@ -19,8 +19,7 @@ from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import Scope, gap_in_tables
 from laconic.covariance.make import Made, Recipe
-from laconic.data.checks import check_finite
-from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
+from laconic.data.tables import as_array_or_frame, check_finite, check_names, feature_names_of
 from laconic.model.components import (
     Components,
     components,

@@ -20,7 +20,7 @@ from laconic.covariance.make import Made
 from laconic.proof import Certificate, ProofError, certify
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
-from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
+from laconic.search.span import Span, basis_of_span, canonical
 from laconic.search.support import signed
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def hold_most(
     part = problem.at_hand()
     own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
     cardinalities = tuple(min(k, part.n_features) for k in sizes)
-    question = SpanQuestion(part.covariance, cardinalities, part.forced, part.monitor)
-    vectors = canonical(question, Span().solve(question, np.ascontiguousarray(found[:, own].T)))
+    vectors = Span().solve(part, cardinalities, np.ascontiguousarray(found[:, own].T))
+    vectors = canonical(part.covariance, cardinalities, vectors)
     vectors = np.stack([signed(z, part.forced) for z in vectors.T], axis=1)
     status = stopped_or(part.monitor.stopped, Status.TOGETHER)
     added, dense = _given_others(part.covariance, vectors)

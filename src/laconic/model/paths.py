@@ -15,10 +15,9 @@ from laconic.bounds.least import bound_support, closes, with_note
 from laconic.bounds.methods import get_solver
 from laconic.bounds.path_bounds import bound_path
 from laconic.bounds.tight import on_all, solve_at_hand
-from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
-from laconic.core.words import at_least, gap_in_tables
+from laconic.core.words import at_least, gap_in_tables, is_whole, places_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib import Parallel, delayed
 
-from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, Stop
+from laconic.core.words import is_whole
 from laconic.covariance.make import Made
 
 if TYPE_CHECKING:

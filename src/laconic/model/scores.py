@@ -26,9 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.rows import Source, columns_by_name, needed, open_source
-from laconic.data.tables import as_array_or_frame, column_names, without_duplicates
+from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

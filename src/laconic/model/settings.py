@@ -23,10 +23,9 @@ import numpy as np
 from laconic.bounds.fast import check_proof
 from laconic.bounds.least import with_note
 from laconic.bounds.methods import get_solver
-from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
-from laconic.core.words import at_least
+from laconic.core.words import at_least, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix

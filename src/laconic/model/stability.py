@@ -42,10 +42,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 from sklearn.base import clone
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.words import at_most
+from laconic.core.words import at_most, is_whole
 from laconic.model.components import components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
-from laconic.core.words import counted, percent
+from laconic.core.words import counted, is_whole, percent
 from laconic.covariance.make import Made
-from laconic.covariance.spectrum import largest_eigenpairs
+from laconic.covariance.matrix import largest_eigenpairs
 from laconic.model.noise import scree_of
 from laconic.model.scores import scores_of
 from laconic.model.settings import check_count, made_of
