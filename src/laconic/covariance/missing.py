@@ -44,7 +44,7 @@ from laconic.core.rounding import TINY
 from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
-from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
+from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, count_rows, dense_parts, divisor_of
 from laconic.data.rows import ArraySource, Source
 from laconic.data.tables import check_magnitude, listed
 
@@ -252,10 +252,8 @@ class PresentValues:
 
 
 def pair_divisors(part: PairwisePart) -> Floats:
-    """Return the divisor of each covariance: W - (sum of w^2) / W over the rows that have both values."""
-    if part.weight_squares is None:
-        return part.weights - 1.0
-    return np.asarray(part.weights - part.weight_squares / np.where(part.weights > 0, part.weights, 1.0))
+    """Return the divisor of each covariance, with the sums over the rows that have both values."""
+    return np.asarray(divisor_of(part.weights, part.weight_squares))
 
 
 def _check_pairs(part: PairwisePart, *, center: bool, name: str, feature_names: Sequence[str] | None) -> None:
@@ -383,7 +381,8 @@ class _Standardised:
 
     def divisor(self, center: bool) -> float:
         """Return the divisor of the covariance."""
-        return self.weight - float((self.counted**2).sum()) / self.weight if center else self.weight
+        squares = None if count_rows(self.weights) else float((self.counted**2).sum())
+        return float(divisor_of(self.weight, squares)) if center else self.weight
 
     def expectation(self, mean: Floats, precision: Floats) -> Expectation:
         """Do the E step for a multivariate normal with this mean m and precision K, the inverse of the covariance.

@@ -273,8 +273,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
-            are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
+            How much each row counts; W is their sum. Weights that are all whole numbers count rows: a weight of 2 gives
+            the same model as the row twice, a weight of 0 leaves it out, and variances are divided by W - 1. Other
+            weights say how reliable a row is: variances are divided by W - (sum of w^2) / W.
         feature_names : sequence of str, optional
             The names of the features of an array or a sparse matrix, or of data without names. A table has names.
         """

@@ -59,8 +59,9 @@ def _matrix_in_words(c: Certificate) -> list[str]:
         words.append(f"EM made {counted(recipe.iterations, 'step')}.")
     elif recipe.given == "rows" and recipe.missing is None:
         total = "the sum W of the weights" if recipe.weighted else "the number of rows"
-        less = " less (the sum of squared weights) / W" if recipe.weighted else " less one"
-        words.append(f"Products of columns are divided by {total}{less if recipe.center else ''}.")
+        words.append(f"Products of columns are divided by {total}{' less one' if recipe.center else ''}.")
+        if recipe.weighted and recipe.center:
+            words.append("If not all weights are whole numbers, it is W less (the sum of squared weights) / W.")
     if c.deflation is not None:
         words.append(f"For each earlier component z, S becomes {FORMULAS[c.deflation]}.")
     return words
