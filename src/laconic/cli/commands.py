@@ -116,7 +116,7 @@ def fit(
 @command
 def choose(
     files: opt.Files,
-    cardinality: opt.Cardinality = "cv",
+    cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     max_cardinality: Annotated[int | None, option("-K INT", "The largest number of features to try.")] = None,
     settings: opt.Settings = opt.Settings(),
@@ -141,10 +141,7 @@ def choose(
     print_tables([path_table(found)])
     typer.echo(path_summary(found) + "\n")
     print_tables([choice_table(choice)])
-    for one in choice.components:
-        typer.echo(f"Component {one.component}: {one.reason}")
-    if choice.stopped is not None:
-        typer.echo(f"The work was stopped early: {choice.stopped.value}.")
+    typer.echo(choice.reason)
     if choice.n_components:
         words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
         typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
