@@ -116,6 +116,16 @@ def proof(csv, tmp_path):
     return tmp_path / "fit" / "component-1.json"
 
 
+def test_verify_says_that_the_certificate_needs_a_column(table, proof, tmp_path):
+    table.rename(columns={"gene A": "gene Z"}).to_csv(tmp_path / "other.csv")
+    line = refused("verify", proof, tmp_path / "other.csv")
+    assert "other.csv has no column 'gene A', which the certificate needs; did you mean" in line
+    table.astype(object).replace({"gene A": {table["gene A"][3]: "ERR"}}).to_csv(tmp_path / "other.csv")
+    assert "the certificate needs it; write numbers there" in refused("verify", proof, tmp_path / "other.csv")
+    line = refused("verify", proof.with_name("model.laconic"), tmp_path / "other.csv")
+    assert "the model needs it; write numbers there" in line
+
+
 def test_verify_takes_several_certificates_and_models(csv, proof):
     second = proof.with_name("component-2.json")
     lines = done("verify", proof, second, csv).stdout.splitlines()

@@ -311,6 +311,13 @@ def test_the_names_of_the_help_are_those_of_the_library():
     assert set(CRITERIA) == set(NAMES)
 
 
+def test_certify_offers_only_what_it_takes():
+    words = " ".join(done("certify", "--help").stdout.split())
+    assert "-k, --cardinality INT The number of features." in words
+    assert "SHARE" not in words
+    assert "SHARE" in done("fit", "--help").stdout
+
+
 def test_every_setting_of_the_model_is_an_option():
     words = done("fit", "--help").stdout
     named = {"n_components": "-c", "cardinality": "-k", "center": "--no-center", "random_state": "--seed"}

@@ -202,7 +202,10 @@ def stability(
 def certify(
     files: opt.Files,
     features: Annotated[list[str] | None, option("NAME[,NAME]", "Your features; else those found for -k.")] = None,
-    cardinality: opt.Cardinality = None,
+    cardinality: Annotated[
+        str | None,
+        option("-k --cardinality INT", "The number of features. With --component 2 also 5,2: the first has 5."),
+    ] = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
     settings: opt.SettingsOfProof = opt.SettingsOfProof(),
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
@@ -253,7 +256,9 @@ def verify(
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
     certificates = [one for _, one in claims]
-    results = check(certificates, disk.read_again(data, certificates, read).rows, explain=explain)
+    needed_by = "certificate" if files[0].suffix == ".json" else "model"
+    rows = disk.read_again(data, certificates, read, needed_by=needed_by).rows
+    results = check(certificates, rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):
         typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
         typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)

@@ -193,8 +193,8 @@ class PresentValues:
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
         if self.present.n_rows * self.source.n_features > SMALL_NUMBERS:
             raise ValueError(
-                f"missing='em' reads all rows in each step, and {self.source.name} is too large for memory; use "
-                "missing='pairwise', or fill the missing values first."
+                f"EM reads all rows in each step, and {self.source.name} is too large for memory; use pairwise "
+                "deletion, or fill the missing values first."
             )
         rows = np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
         part, centers = self._pairs()
@@ -240,14 +240,14 @@ class PresentValues:
             warn(
                 f"{self.source.name} has no maximum-likelihood covariance, because it has too few rows or columns that "
                 "depend on each other; EM shrinks the correlations towards zero, as if a tenth more rows with "
-                "uncorrelated columns had been seen (missing='pairwise' does not)."
+                "uncorrelated columns had been seen (pairwise deletion does not)."
             )
         if not missing.converged:
             stop = self.monitor.stopped
             why = {None: "", Stop.TIME_LIMIT: " at the time limit", Stop.INTERRUPTED: " by Ctrl-C"}[stop]
             warn(
                 f"EM was stopped{why} after {missing.iterations} steps, before it converged; the covariance is that of "
-                f"the last step{'' if stop else ' (missing=' + repr('pairwise') + ' needs no steps)'}."
+                f"the last step{'' if stop else ' (pairwise deletion needs no steps)'}."
             )
 
 

@@ -182,7 +182,18 @@ def choose(
         made = made_of(model, X, covariance, sample_weight, monitor)
         solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
         paths = solver if isinstance(solver, PathSolver) else OneByOne(solver)
-        chooser = _Chooser(model, made, monitor, asked, None, max_cardinality, folds, paths, n_rows)
+        chooser = _Chooser(
+            model,
+            made,
+            monitor,
+            asked,
+            None,
+            max_cardinality,
+            folds,
+            paths,
+            n_rows,
+            "criteria" if criteria else "cardinality",
+        )
         count = len(model.cardinality) if is_sequence(model.cardinality) else 1
         return chooser.answer(count if model.n_components is None else model.n_components)
 
@@ -205,7 +216,7 @@ class _Chooser:
     model: "SparsePCA"
     made: Made
     monitor: Monitor
-    criteria: list[str]  # those asked for; the first decides
+    criteria: Sequence[str]  # those asked for; the first decides
     sizes: Any = None  # given numbers of features: one for each component, or one for all
     max_cardinality: int | None = None
     folds: int = 5

@@ -73,9 +73,10 @@ def _components_in_words(c: Certificate, lower: float) -> list[str]:
     if c.n_components > 1:
         held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
         return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
+    count = counted(len(c.support), "nonzero loading")
     listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
     return [
-        f"z has {sizes} nonzero loadings on {c.features_in_words}: {listed}.",
+        f"z has {count} on {c.features_in_words}: {listed}.",
         f"Its variance is z'Sz / z'z. {least}",
     ]
 
