@@ -9,7 +9,7 @@ import pytest
 
 import laconic
 from laconic.bounds.exact import Exact
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.deflation import HOTELLING, Step
 from laconic.covariance.matrix import Covariance

@@ -3,7 +3,7 @@
 from laconic.bounds.disjoint import DisjointExact
 from laconic.bounds.dspca import Dspca
 from laconic.bounds.exact import Exact, Penalized
-from laconic.bounds.methods import SOLVERS, get_solver
+from laconic.bounds.names import SOLVERS, get_solver
 from laconic.search import (
     ApproximateGreedy,
     Auto,

@@ -4,7 +4,7 @@
 draw the results of functions of a model; they have `.plot()`, which is the same.
 """
 
-from laconic.report.plot import biplot, loadings, scores, scree
+from laconic.report.pictures import biplot, loadings, scores, scree
 from laconic.report.plot_results import certified, choice, noise, path, stability
 
 __all__ = ["biplot", "certified", "choice", "loadings", "noise", "path", "scores", "scree", "stability"]

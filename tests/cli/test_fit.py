@@ -301,7 +301,7 @@ def test_version_help_and_unknown_commands():
 
 
 def test_the_names_of_the_help_are_those_of_the_library():
-    from laconic.bounds.methods import SOLVERS
+    from laconic.bounds.names import SOLVERS
     from laconic.cli.options import CRITERIA, DEFLATIONS, METHODS
     from laconic.covariance.deflation import DEFLATIONS as RULES
     from laconic.model.criteria import CRITERIA as NAMES

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import laconic.cli.files as disk
+import laconic.cli.on_disk as disk
 import laconic.cli.options as opt
 from laconic.cli.options import NOT_PROVED, command, option
 from laconic.cli.options import app as app
@@ -48,7 +48,7 @@ def demo(
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
     from laconic.model.settings import made_of
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     directory = disk.folder(out)
     senate = load_senate109()
@@ -95,7 +95,7 @@ def fit(
     data = settings.read_files(files, color_by)
     if out is not None:
         disk.check_apart(files, disk.folder(out))
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     with model._begin() as monitor:
         made = _made(model, data, settings, monitor)
@@ -130,7 +130,7 @@ def choose(
 
     from laconic.model.choosing import choose as choose_numbers
     from laconic.model.paths import path
-    from laconic.report.tables import choice_table, path_summary, path_table, print_tables
+    from laconic.report.printed import choice_table, path_summary, path_table, print_tables
 
     begun, limit = time.monotonic(), settings.time_limit
     made = _made(model, data, settings)
@@ -177,7 +177,7 @@ def stability(
     """Show how often each feature is chosen when the rows are drawn again."""
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
-    from laconic.report.tables import print_tables, stability_tables
+    from laconic.report.printed import print_tables, stability_tables
 
     check_threshold(threshold)
     model = settings.model(cardinality, n_components)
@@ -309,7 +309,7 @@ def report(
 ) -> None:
     """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
     from laconic.model.save import load_model
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     fitted = load_model(model)
     if out is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least, counted, is_whole

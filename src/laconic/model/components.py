@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_and_improve, closes, least_proved, with_note
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.tight import on_all, solve_at_hand
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.bounds.fast import Proof
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import Scope, gap_in_tables

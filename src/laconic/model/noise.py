@@ -39,7 +39,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for

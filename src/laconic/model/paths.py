@@ -12,7 +12,7 @@ from laconic.bounds.dspca import largest_penalty
 from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_support, closes, with_note
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.path_bounds import bound_path
 from laconic.bounds.tight import on_all, solve_at_hand
 from laconic.core.arrays import Floats, Indices

@@ -22,7 +22,7 @@ import numpy as np
 
 from laconic.bounds.fast import check_proof
 from laconic.bounds.least import with_note
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
 from laconic.core.words import at_least, counted, is_whole, places_of

@@ -265,7 +265,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     from matplotlib.figure import Figure
 
     from laconic.model.scores import scores
-    from laconic.report import plot
+    from laconic.report import pictures
 
     loadings = model.loadings()
     features = [
@@ -276,7 +276,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
         directory / "summary.csv": summary,
         directory / "loadings.csv": loadings,
         directory / "command.txt": command_text(model),
-        directory / "loadings.png": plot.loadings(model, ax=Figure()).figure,
+        directory / "loadings.png": pictures.loadings(model, ax=Figure()).figure,
         **certificate_files(directory, model),
         directory / "model.laconic": model,
     }
@@ -285,9 +285,9 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     found = files[directory / "scores.csv"] = scores(model, data.rows)
     labels = [str(name) for name in data.rows.index]
     if model.n_components_ > 1:
-        files[directory / "plane.png"] = plot.planes(model, made, found, groups=data.colors, labels=labels)
+        files[directory / "plane.png"] = pictures.planes(model, made, found, groups=data.colors, labels=labels)
     elif data.colors is not None:
-        files[directory / "scores.png"] = plot.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
+        files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
     return files
 
 

@@ -23,7 +23,7 @@ from laconic.datasets import load_pitprops, load_senate109
 from laconic.proof.gate import UpperBound
 from laconic.proof.witness_plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
-from laconic.report.plot import planes
+from laconic.report.pictures import planes
 from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, wrapped, write_names
 
 LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
