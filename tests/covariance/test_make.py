@@ -78,10 +78,12 @@ def test_a_certificate_made_from_one_container_is_accepted_on_every_other(shape,
 
 @pytest.mark.parametrize("settings", ["plain", "scaled", "not centred"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_weighted_rows_are_the_same_in_every_container(shape, settings, tmp_path):
+@pytest.mark.parametrize("whole", [False, True])
+def test_weighted_rows_are_the_same_in_every_container(shape, settings, whole, tmp_path):
     X = table(*SHAPES[shape])
     given = containers(X, tmp_path)
     weights = np.random.default_rng(0).random(len(X)) + 0.5
+    weights = np.floor(4 * weights) if whole else weights
     recipe = Recipe(weighted=True, **SETTINGS[settings])
     made = {name: make(data, recipe, weights=weights, quiet=True) for name, data in given.items()}
     assert len({one.digest() for one in made.values()}) == 1
