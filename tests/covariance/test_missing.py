@@ -102,7 +102,7 @@ def test_blocks_sparse_rows_and_float32_give_the_same_matrix(way, scale):
 
 def test_em_needs_the_rows_in_memory(monkeypatch):
     monkeypatch.setattr(missing, "SMALL_NUMBERS", 100)
-    with pytest.raises(ValueError, match=r"missing='em' reads all rows in each step, and X is too large for memory"):
+    with pytest.raises(ValueError, match=r"EM reads all rows in each step, and X is too large for memory"):
         made(InPieces(rows_with_holes(5), 11), "em")
     assert made(InPieces(rows_with_holes(5), 11)).matrix.shape == (5, 5)
 

@@ -191,7 +191,10 @@ def damaged(path, how):
         ("text", "cells.h5ad is damaged or incomplete ("),
         ("pointers", "cells.h5ad cannot be read to its end; it is damaged: write it again."),
         ("index", "cells.h5ad has a column index outside its columns; write it again."),
-        ("not a number", "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first, or give missing"),
+        (
+            "not a number",
+            "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first, or set missing to pairwise or em",
+        ),
     ],
 )
 def test_bad_files(tmp_path, how, sentence):

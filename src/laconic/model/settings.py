@@ -264,7 +264,7 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
         if not 1 <= size <= n:
             raise ValueError(
                 f"cardinality={size} must lie between 1 and the number of features, {n}: {made.name} has "
-                f"{counted(n, 'feature')}."
+                f"n_features={n}."
             )
     return Sizes(count, sizes)
 
