@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.bounds.exact import proof_of
-from laconic.bounds.least import bound_support
-from laconic.bounds.tight import solve_at_hand
+from laconic.bounds.prove import prove
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
@@ -17,7 +15,7 @@ from laconic.model.paths import earlier_components, without
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.proof import Certificate
 from laconic.search import Auto
-from laconic.search.problem import Problem, Solution, Status
+from laconic.search.problem import Problem, Solution, Status, solve_at_hand
 from laconic.search.support import leading
 
 if TYPE_CHECKING:
@@ -101,7 +99,7 @@ def certify(
     'This support reaches at least 81 % of the best possible variance (proved).'
     """
     check_settings(model)
-    proof = proof_of(model.proof)
+    proof = model.proof
     if proof is None:
         raise ValueError("proof=None asks for no proof; give a model with proof='fast', 'tight' or 'exact'.")
     if not is_whole(component) or component < 1:
@@ -130,7 +128,7 @@ def certify(
                     raise ValueError(f"features={list(features)} have no variance; choose features that vary.")
                 own = Solution(places, z, value, Status.HEURISTIC)
                 best = solve_at_hand(Auto(), problem, start=places)
-            bound = bound_support(problem, best if best.value > own.value else own, proof)
+            bound = prove(problem, best if best.value > own.value else own, proof)[1]
             own = replace(own, estimate=np.inf, witness=None)
             found = Found(left, np.arange(n), problem, own, list(before), bound=bound, stopped=monitor.stopped)
             solution, certificate = concluded(found, made, model)

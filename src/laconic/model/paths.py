@@ -8,12 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from laconic.bounds.dspca import largest_penalty
-from laconic.bounds.exact import is_exact, proof_of
-from laconic.bounds.fast import Proof
-from laconic.bounds.least import closes, with_note
 from laconic.bounds.methods import get_solver
-from laconic.bounds.path_bounds import bound_path
-from laconic.bounds.tight import on_all
+from laconic.bounds.path import prove_path
+from laconic.bounds.prove import Proof, closes, with_note
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
@@ -26,7 +23,7 @@ from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.criteria import PathValues, hull
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
-from laconic.search.problem import PathSolver, Problem, Solution, Status
+from laconic.search.problem import PathSolver, Problem, Solution, Status, on_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,7 +261,7 @@ def path_of(
         solutions[place] = not_below(solutions[place], solutions[place - 1])
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
     solutions = [on_all(problem.with_cardinality(k), one) for k, one in zip(sizes, solutions, strict=True)]
-    bounds = _bounds(problem, solutions, proof_of(model.proof))
+    bounds = _bounds(problem, solutions, model.proof)
     results = []
     for k, solution, bound in zip(sizes, solutions, bounds, strict=True):
         one = Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound)
@@ -299,12 +296,8 @@ def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) ->
     """Return the least proved bound for each cardinality; the solver's own counts. A failed proof leaves a note."""
     found: Sequence[UpperBound | ProofError | None] = []
     least = problem.cardinality - len(solutions) + 1
-    if proof is not None and (len(problem.forced) or is_exact(proof)):
-        for place, solution in enumerate(solutions):
-            solutions[place], bound = bounded(problem.with_cardinality(place + least), solution, proof)
-            found = [*found, bound]
-    elif proof is not None:
-        found = bound_path(problem, solutions, proof)
+    if proof is not None:
+        found = prove_path(problem, solutions, proof)
     bounds: list[UpperBound | None] = [None] * len(solutions)
     for place, outcome in enumerate(found):
         if isinstance(outcome, ProofError):

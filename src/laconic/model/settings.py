@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
-from laconic.bounds.fast import check_proof
-from laconic.bounds.least import with_note
 from laconic.bounds.methods import get_solver
+from laconic.bounds.prove import check_proof, with_note
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn

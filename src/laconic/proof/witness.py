@@ -2,8 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -133,11 +133,8 @@ class Witness(ABC):
     """
 
     @abstractmethod
-    def bound(self, S: Covariance, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
-        """Return the bound over all supports that contain the features `inside`.
-
-        A witness that contains witnesses computes their bounds with `bound_of`.
-        """
+    def bound(self, S: Covariance, k: int, inside: Indices) -> Proved:
+        """Return the bound over all supports that contain the features `inside`."""
 
     def reads(self, n: int) -> Indices:
         """Return the features, of n, whose rows of S the bound needs; for the others it needs variances at most."""
@@ -146,6 +143,3 @@ class Witness(ABC):
     @abstractmethod
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
-
-
-BoundOf: TypeAlias = Callable[[Witness, Covariance, int, Indices], Proved]

@@ -6,12 +6,22 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from laconic.core.arrays import BLOCK_ENTRIES, Indices
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, BoundOf, Proved, Witness, lacking, largest, no_features, off_diagonal_rows
+from laconic.proof.witness import (
+    NO_BOUND,
+    Proved,
+    Witness,
+    checked_number,
+    lacking,
+    largest,
+    no_features,
+    off_diagonal_rows,
+)
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -25,7 +35,7 @@ class TraceWitness(Witness):
     E and S_T + E_T semidefinite, lmax(S_T) <= trace(S_T) + trace(E).
     """
 
-    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
         value = sum_up([*largest(S.variances, k), lacking(S, k - 1)])
         return Proved(value, value - math.fsum(largest(S.diagonal, k)))
 
@@ -40,7 +50,7 @@ class TraceWitness(Witness):
 class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
-    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
         n = S.n_features
         spread = sum_up(largest(S.spread, k)) if S.spread.any() else 0.0
         value = plain = -math.inf
@@ -59,10 +69,64 @@ class RowSumWitness(Witness):
 
 
 @dataclass(frozen=True, eq=False)
+class ThresholdWitness(Witness):
+    """The largest eigenvalue of S with its entries shrunk, and the cost of what they lose.
+
+    Let C have the diagonal of S, and off it |S_ij| - t where that is above zero. S differs from a matrix with the
+    absolute values of C by entries of at most t off the diagonal, so that a unit x with k nonzeros has
+    x'Sx <= |x|'C|x| + (k - 1) t. For any d > 0 the largest eigenvalue of C is at most max_i (Cd)_i / d_i. Power steps
+    make d: any d is good, so nothing of it is stored. The entries below the floor of `S.pairs` are not known one by
+    one, so t is at least the floor.
+    """
+
+    threshold: float  # t
+
+    def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
+        pairs = S.pairs(max(k - 1, 1))
+        t = max(checked_number(self.threshold, "threshold"), pairs.floor)
+        value = shrunk_eigenvalue_bound(pairs.large, S.variances, t)
+        return Proved(sum_up([value, float(up((k - 1) * t))]), 0.0)
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("threshold",)
+
+
+# Power steps for the vector d of a threshold bound. It falls little after these.
+STEPS_FOR_D = 60
+# An entry of d is at least this share of the largest one: a feature with no large entry has a finite quotient.
+LEAST_OF_D = 1e-3
+
+
+def shrunk_eigenvalue_bound(large: csr_array, variances: Floats, t: float) -> float:
+    """Return an upper bound on the largest eigenvalue of C; see `ThresholdWitness`. `large` has bounds on |S_ij|."""
+    C = large.copy()
+    C.data = np.maximum(up(C.data - t), 0.0) * (C.data > t)
+    C.eliminate_zeros()
+    # Only the sizes of rows with entries matter: the others have their variance.
+    most = int(np.diff(C.indptr).max(initial=0))
+    alone = np.diff(C.indptr) == 0
+    best, d = math.inf, np.ones(len(variances))
+    shift = max(-float(variances.min(initial=0.0)), 0.0)
+    for _ in range(STEPS_FOR_D):
+        image = C @ d
+        quotients = up(variances + grown(grown(image, most + 1) / d, 1))
+        reached = float(np.where(alone, variances, quotients).max())
+        if not reached < best * (1 - 1e-9) and best < math.inf:
+            break
+        best = min(best, reached)
+        power = image + (variances + shift) * d
+        top = float(power.max())
+        if not top > 0:
+            break
+        d = np.maximum(power / top, LEAST_OF_D)
+    return best
+
+
+@dataclass(frozen=True, eq=False)
 class ExhaustiveWitness(Witness):
     """Every support is looked at again."""
 
-    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices) -> Proved:
         return bound_by_listing(S, k, inside)
 
     def kinds(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from laconic.core.rounding import sum_up
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_SUPPORT,
-    BoundOf,
     Proved,
     Witness,
     checked_features,
@@ -67,7 +66,7 @@ class TreeWitness(Witness):
 
     nodes: tuple[TreeNode, ...]
 
-    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices) -> Proved:
         return _Walk(S, k).bound(self, inside)
 
     def kinds(self) -> tuple[str, ...]:

@@ -350,6 +350,26 @@ class Solver(Protocol):
         ...
 
 
+def solve_at_hand(solver: Solver, problem: Problem, *, start: Indices | None = None) -> Solution:
+    """Solve a problem among the features at hand, and return the solution in terms of all features."""
+    hand = problem.covariance.at_hand
+    if hand is None:
+        return solver.solve(problem, start=start)
+    if start is not None:
+        start = np.searchsorted(hand, np.intersect1d(start, hand))
+        start = start if len(start) else None
+    return on_all(problem, solver.solve(problem.at_hand(), start=start))
+
+
+def on_all(problem: Problem, found: Solution) -> Solution:
+    """Return a solution among the features at hand in terms of all features; its own bound is not about these."""
+    hand = problem.covariance.at_hand
+    if hand is None:
+        return found
+    status = Status.LOCAL if found.status is Status.COMPLETE else found.status
+    return replace(found, support=hand[found.support], estimate=np.inf, witness=None, status=status)
+
+
 @runtime_checkable
 class PathSolver(Solver, Protocol):
     """A solver that finds supports of every cardinality in one run."""
