@@ -39,7 +39,6 @@ from laconic.search.exhaustive import count_supports
 from laconic.search.problem import Bound, Problem, Solution, Status, how_it_ended, solve_at_hand, stopped_or
 from laconic.search.support import EQUAL, leading
 
-
 # Trees stop at this gap: well below the gap that counts as optimal, so that the gate's margin fits in between.
 GAP = PROVED / 10
 
@@ -214,6 +213,7 @@ class _Proof:
         self.k = problem.cardinality
         self.ledger = Ledger(problem.covariance, self.k, problem.forced)
         self.levels = [_Level(None)]
+        self.again: set[tuple[int, int]] = set()
         self.failed: list[str] = []
         self.status: Status | None = None
 
@@ -282,16 +282,12 @@ class _Proof:
         return place
 
     def begin(self) -> None:
-        """Take the solver's own bound, and leave features out whose rows are not at hand."""
+        """Take the solver's own bound."""
         if self.first.witness is not None and np.isfinite(self.first.estimate):
             self.add(self.first.witness)
-        hand = self.problem.covariance.at_hand
-        if hand is not None:
-            self.levels.append(_Level(hand))
 
     def take(self, estimates: Iterable[Estimate]) -> None:
         """Take the estimates of a bound of the user's own."""
-        self.levels = self.levels[:1]
         for estimate in estimates:
             if isinstance(estimate, UpperBound):
                 self.add(estimate.witness, proved=Proved(estimate.value, estimate.margin))
@@ -304,13 +300,19 @@ class _Proof:
     # Reduce.
 
     def reduce(self) -> None:
-        """Leave features out by their variances, and by the rows of S where these are too many to write out."""
+        """Leave features out by their variances, and by the rows of S where these are too many to write out.
+
+        Features whose rows are not at hand are left out, too: only their variances are known.
+        """
         if self.closed:
             return
-        if len(self.kept) > SMALL and self.k > 1:
-            kept = large_variances(self.part, self._on_level(), self.beat)
-            if kept is not None:
-                self.levels.append(_Level(self.kept[kept]))
+        whole, hand = self.problem.covariance, self.problem.covariance.at_hand
+        kept = np.arange(whole.n_features) if hand is None else hand
+        if len(kept) > SMALL and self.k > 1:
+            large = large_variances(whole, kept, self.best, self.beat)
+            kept = kept if large is None else large
+        if len(kept) < whole.n_features:
+            self.levels.append(_Level(kept))
         if len(self.kept) > WRITE_OUT_LIMIT:
             self._look_at_all_pairs()
 
@@ -415,9 +417,7 @@ class _Proof:
 
     def _cover_hidden(self) -> None:
         """Bound smaller supports until hidden features no longer raise the bound, or nothing more can be done."""
-        place = next((i for i, level in enumerate(self.levels) if i and level.rows is None), 0)
-        for later in range(place + 1, len(self.levels)):
-            place = later if self.levels[later].rows is None else place
+        place = 1 if len(self.levels) > 1 and self.levels[1].rows is None else 0
         if not place:
             return
         enough = max(self.beat, self._bound(place)) * (1 + GAP)
@@ -439,7 +439,8 @@ class _Proof:
         """Bound supports with some hidden features: by the numbers at hand, by new ones, and by a tree."""
         q = self.k - hidden
         for step in self.level.steps:
-            if isinstance(self.ledger.steps[step].how, Witness):
+            if isinstance(self.ledger.steps[step].how, Witness) and (step, q) not in self.again:
+                self.again.add((step, q))
                 self.add(Again(step), q)
         own = self._on_level()
         strongest = np.sort(own.support[np.argsort(-np.abs(own.loadings), kind="stable")[:q]])

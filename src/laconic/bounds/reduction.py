@@ -28,23 +28,23 @@ MOST_STRONG = 2000
 TIE = 4e-12
 
 
-def large_variances(S: Covariance, solution: Solution, value: float) -> Indices | None:
-    """Return the features of large variance, which may be in a better support, or None if these are nearly all.
+def large_variances(S: Covariance, among: Indices, solution: Solution, value: float) -> Indices | None:
+    """Return the features of large variance among some, or None if these are nearly all.
 
     A feature i that is in a support of k features with at least the value v has b + S_ii >= v, with b a bound on k - 1
     features. The sum of the largest variances is such a bound. Where they decay, the value of the k - 1 strongest
     features of the support is a guess at a much lower one; the proof finds out whether it holds.
     """
-    variances, k, n = S.diagonal, len(solution.support), S.n_features
+    variances, k = S.diagonal, len(solution.support)
     if k == 1 or S.known_semidefinite_shift is None:
         return None
     strongest = np.sort(solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")[: k - 1]])
     added = value - leading(S.submatrix(strongest))[0]
     sure = value - float(np.sort(variances)[::-1][: k - 1].sum()) - S.semidefinite_cost(1)
     count = int(np.count_nonzero(variances >= max(SMALL_SHARE * added, sure * (1 - TIE))))
-    order = np.argsort(-variances, kind="stable")
+    order = among[np.argsort(-variances[among], kind="stable")]
     kept = np.union1d(order[: max(FEWEST, count)], solution.support)
-    return kept if 2 * len(kept) <= n else None
+    return kept if 2 * len(kept) <= len(among) else None
 
 
 @dataclass(frozen=True, eq=False)

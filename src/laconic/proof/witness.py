@@ -2,12 +2,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.core.arrays import BLOCK_ENTRIES, LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
+from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
 from laconic.core.rounding import sum_up, up
 from laconic.covariance import Covariance
 from laconic.covariance.matrix import as_covariance
@@ -57,16 +56,6 @@ def largest(values: Floats, count: int) -> Floats:
     if count >= len(values):
         return values
     return np.partition(values, len(values) - count)[len(values) - count :] if count > 0 else values[:0]
-
-
-def off_diagonal_rows(S: Covariance, rows: Indices) -> Iterator[tuple[Indices, Floats]]:
-    """Yield some rows at a time, and their |S_ij| with zeros on the diagonal of S."""
-    step = max(1, BLOCK_ENTRIES // S.n_features)
-    for begin in range(0, len(rows), step):
-        part = rows[begin : begin + step]
-        sizes = np.abs(S.whole_rows(part))
-        sizes[np.arange(len(part)), part] = 0.0
-        yield part, sizes
 
 
 def times_up(factor: float, x: float) -> float:

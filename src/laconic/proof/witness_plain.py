@@ -20,7 +20,6 @@ from laconic.proof.witness import (
     lacking,
     largest,
     no_features,
-    off_diagonal_rows,
 )
 
 # The gate lists at most this many supports, which takes some seconds.
@@ -51,18 +50,9 @@ class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
     def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
-        n = S.n_features
-        spread = sum_up(largest(S.spread, k)) if S.spread.any() else 0.0
-        value = plain = -math.inf
-        for rows, size in off_diagonal_rows(S, np.arange(n)):
-            others = np.partition(size, n - k, axis=1)[:, n - k + 1 :].sum(axis=1)
-            away = up(S.spread[rows] * spread) if spread else 0.0
-            circles = up(up(S.variances[rows] + (grown(others, k) if k > 1 else 0.0)) + away)
-            if np.isnan(circles).any():
-                return NO_BOUND
-            value = max(value, float(circles.max()))
-            plain = max(plain, float((S.diagonal[rows] + others).max()))
-        return Proved(value, value - plain)
+        others = S.pairs(k - 1).largest.sum(axis=1) if k > 1 else 0.0
+        value = float(up(S.variances + grown(others, k)).max())
+        return NO_BOUND if math.isnan(value) else Proved(value, value - float((S.diagonal + others).max()))
 
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)

@@ -104,6 +104,14 @@ class StepsWitness(Witness):
             raise ValueError(f"The last step of the witness must bound supports of {k} of all features.")
         return ledger.proved[-1]
 
+    @property
+    def innermost(self) -> Step:
+        """The direct step from which the last one follows: that about the features which were not left out."""
+        step = self.steps[-1]
+        while not isinstance(step.how, Witness):
+            step = self.steps[_used(step)[0]]
+        return step
+
     def reads(self, n: int) -> Indices:
         """Return the features of the steps that are proved directly or by rows."""
         read = np.zeros(n, dtype=bool)
@@ -116,8 +124,8 @@ class StepsWitness(Witness):
         return np.flatnonzero(read)
 
     def kinds(self) -> tuple[str, ...]:
-        direct = [step.how.kinds() for step in self.steps if isinstance(step.how, Witness)]
-        return tuple(dict.fromkeys(name for names in direct for name in names)) or ("steps",)
+        names = [step.how.kinds() for step in (self.innermost, *self.steps) if isinstance(step.how, Witness)]
+        return tuple(dict.fromkeys(name for some in names for name in some))
 
 
 class Ledger:

@@ -15,7 +15,7 @@ from laconic.core.monitor import check_time_limit
 from laconic.core.words import at_least, at_most, counted
 from laconic.covariance.make import Made
 from laconic.proof.certificate import Certificate
-from laconic.proof.witness_reduction import EliminationWitness
+from laconic.proof.witness_steps import StepsWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.page_data import DataPart, Points, data_part, is_of_fit, opened, points_of
 
@@ -216,7 +216,8 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
     total = total_for_shares(model)
     for number, certificate in enumerate(model.certificates_, start=1):
         witness = None if certificate is None else certificate.witness
-        if certificate is not None and isinstance(witness, EliminationWitness):
+        kept = witness.innermost.features if isinstance(witness, StepsWitness) else None
+        if certificate is not None and kept is not None:
             allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
             which, keep = count_of(int(certificate.cardinalities[0])), "keep" if total is not None else "have"
             most = amount_at_most(certificate.upper, total)
@@ -224,7 +225,7 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
                 f"Safe elimination for component {number}: no {which} with one of them can {keep} more than {most} "
                 "(proved)."
             )
-            groups.append((reason, np.delete(allowed, witness.kept)))
+            groups.append((reason, np.delete(allowed, kept)))
     return [
         LeftOut(reason, tuple(int(j) for j in features[:MOST_NAMED]), len(features))
         for reason, features in groups
