@@ -11,6 +11,7 @@ means and scales that are computed are rounded. `Standard` bounds what this chan
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices,
 from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.covariance.matrix import DIAGONAL_BLOCK, ROWS_OF_A_PART, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.passes import Moments
 
@@ -34,6 +35,8 @@ MOST_TOGETHER = 4096
 # Sparse columns with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
+# With at most this share of nonzero entries, all columns of S are computed faster from sparse products.
+SPARSE_SHARE = 0.03
 # If uncentred columns are at most this many times longer (in squared length) than centred ones, sparse columns are
 # multiplied as they are, and the products of means subtracted. Otherwise that would lose digits, and blocks of rows are
 # centred first.
@@ -195,7 +198,7 @@ class SparseCovariance(Covariance):
 
     def __init__(self, rows: Any, standard: Standard, weights: Floats | None = None) -> None:
         self.rows, self.standard, self.weights = rows, standard, weights
-        self.n_features = rows.shape[1]
+        self.entry_cost, self.n_features = rows.shape
         self.slack = standard.slack
         self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
         self._all_columns: Floats | None = None
@@ -229,6 +232,13 @@ class SparseCovariance(Covariance):
         if math.prod(self.rows.shape) > SMALL_NUMBERS:
             return None
         return self._centred(self.by_column[:, columns], columns, slice(None))
+
+    def row_parts(self) -> Iterator[tuple[Floats, Floats]] | None:
+        if self.rows.nnz <= SPARSE_SHARE * math.prod(self.rows.shape):
+            return None
+        everything, count = np.arange(self.n_features), self.rows.shape[0]
+        parts = (slice(i, i + ROWS_OF_A_PART) for i in range(0, count, ROWS_OF_A_PART))
+        return ((block, block) for block in (self._centred(self._by_row, everything, part) for part in parts))
 
     def _centred(self, chosen: Any, columns: Indices, part: slice) -> Floats:
         """Return some rows of some columns, centred and scaled, times the roots of the weights."""
