@@ -300,7 +300,7 @@ class _Proof:
     # Reduce.
 
     def reduce(self) -> None:
-        """Leave features out by their variances, and by the rows of S where these are too many to write out.
+        """Leave features out by their variances, and then by the rows of S.
 
         Features whose rows are not at hand are left out, too: only their variances are known.
         """
@@ -313,21 +313,22 @@ class _Proof:
             kept = kept if large is None else large
         if len(kept) < whole.n_features:
             self.levels.append(_Level(kept))
-        if len(self.kept) > WRITE_OUT_LIMIT:
-            self._look_at_all_pairs()
+        self._look_at_all_pairs()
 
     def _look_at_all_pairs(self) -> None:
+        """Bound the features that are left by row sums and thresholds, and leave features out by their rows."""
         part, k = self.part, self.k
+        if len(self.kept) <= SMALL:
+            return
         self.add(TraceWitness())
         if k == 1 or part.pairs_cost > self.effort.products:
             return
-        pairs = part.pairs(k - 1, self.monitor)
+        part.pairs(k - 1, self.monitor)
         self.add(RowSumWitness())
         self._add_threshold(part, k)
         smaller = self._add_threshold(part, k - 1)
         if not self.closed and smaller is not None:
             self._eliminate_by_rows(smaller)
-        del pairs
 
     def _add_threshold(self, part: Covariance, q: int) -> int | None:
         """Add the lowest of some threshold bounds."""
@@ -392,19 +393,13 @@ class _Proof:
             return least <= enough
 
         known = None
-        if part.known_semidefinite_shift == 0.0 or n <= SMALL:
-            if n <= SMALL:
-                cheap: Witness = elementary_bound(part, q).witness
-            else:
-                cheap = TraceWitness()
-            if low(self.add(cheap, q)):
+        if low(self.add(elementary_bound(part, q).witness if n <= SMALL else TraceWitness(), q)):
+            return None
+        semidefinite = part.known_semidefinite_shift == 0.0 or n <= SMALL
+        if semidefinite and len(solution.support) <= MOST_IN_SUPPORT:
+            known = proposition_2_below(part, solution.support, q, least)
+            if known is not None and np.isfinite(known.value) and low(self.add(known.witness, q)):
                 return None
-            if len(solution.support) <= MOST_IN_SUPPORT:
-                known = proposition_2_below(part, solution.support, q, least)
-                if known is not None and np.isfinite(known.value) and low(self.add(known.witness, q)):
-                    return None
-        else:
-            low(self.add(RowSumWitness(), q))
         self.monitor.tick("bounds")
         if known is not None and n <= self.effort.l0 and least <= enough * (1 + NEAR_FOR_L0):
             relaxed = L0Relaxation().solve(part.matrix, q, monitor=self.monitor)
@@ -473,6 +468,7 @@ class _Proof:
             return
         if n > self.effort.features:
             if self.effort.features > SMALL:
+                self.status = Status.TOO_MANY
                 self.best = with_note(
                     self.best,
                     f"{n:,} features may be in a better support, and a tree is grown on at most {WRITE_OUT_LIMIT:,}",
@@ -539,11 +535,16 @@ class _Proof:
         best = self.best
         if best.value > self.first.value * (1 + EQUAL):
             best = self._improved(best) if self._allowed(best) else with_note(self.first, best.reason)
-        stopped = self.monitor.stopped
-        if self.status is not None and best.status is not Status.COMPLETE:
+        stopped, status = self.monitor.stopped, self.status
+        if best.status is Status.COMPLETE or (status is None and best.status is not Status.LOCAL):
+            return best
+        if status is None or self.effort.features <= SMALL:
+            # Little work was asked for. The search says what it found.
+            ended = status in (Status.COMPLETE, Status.GAP_REACHED)
+            return replace(best, status=stopped_or(stopped, status if ended and status else best.status))
+        if status is not Status.TOO_MANY and not self.problem.nonnegative:
             status = how_it_ended(best.value, bound.value, self.effort.gap, stopped, limited=True)
-            return replace(best, status=self.status if self.problem.nonnegative else status)
-        return replace(best, status=stopped_or(stopped, best.status)) if best.status is Status.LOCAL else best
+        return replace(best, status=stopped_or(stopped, status) if status is Status.TOO_MANY else status)
 
     def _allowed(self, found: Solution) -> bool:
         """Whether a solution that was found without the constraints satisfies them."""
