@@ -11,9 +11,9 @@ from laconic.core import store
 from laconic.proof import proved_upper
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
 from matrices import kinds, truth
 
 NOBODY = np.empty(0, dtype=np.intp)
@@ -46,19 +46,15 @@ def test_trees(block):
         assert bound is None or bound >= best_value(planter.S, planter.k, planter.inside) - 1e-13 * planter.size
 
 
-def random_witness(rng, n, k, size, depth=0):
-    """A witness with any numbers, for n features, and perhaps witnesses within it."""
-    kind, scale = int(rng.integers(9 if depth < 2 else 6)), size * 10.0 ** rng.integers(-4, 1)
+def random_witness(rng, n, size):
+    """A witness with any numbers, for n features."""
+    kind, scale = int(rng.integers(7)), size * 10.0 ** rng.integers(-4, 1)
 
     def matrix():
         return rng.standard_normal((n, n)) * scale if rng.random() < 0.5 else None
 
     kept = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
     m = len(kept)
-
-    def inner(q):
-        return random_witness(rng, m, q, size, depth + 1)
-
     if kind == 0:
         return [TraceWitness(), RowSumWitness()][int(rng.integers(2))]
     if kind == 1:
@@ -76,13 +72,41 @@ def random_witness(rng, n, k, size, depth=0):
         return DualWitness("any", levels=matrix(), factor=A, directions=W, rho=rho, shift=shift)
     if kind == 5:
         return Proposition2Witness(kept, rng.standard_normal(m) / np.sqrt(size), float(rng.random() * size))
-    if kind == 6:
-        before = random_witness(rng, n, k - 1, size, depth + 1) if k > 1 else TraceWitness()
-        return EliminationWitness(kept, before, bool(rng.random() < 0.5), inner(min(k, m)))
-    if kind == 7:
-        sizes = [int(q) for q in rng.integers(1, min(k, m) + 1, 2)]
-        return TwoGroupsWitness(kept, tuple((q, inner(q)) for q in sizes))
-    return BlockWitness(float(rng.random() * size * 0.3), ((kept, inner(min(k, m))),))
+    # Below the floor of the pairs, the gate takes the floor.
+    return ThresholdWitness(float(size * (1 + rng.random())))
+
+
+def random_steps(rng, n, k, size):
+    """Steps with any numbers; most of them name earlier steps that fit."""
+    steps = []
+    for _ in range(int(rng.integers(1, 7))):
+        q, kept = int(rng.integers(max(1, k - 2), k + 1)), np.sort(rng.choice(n, int(rng.integers(1, n + 1)), False))
+        places = tuple(int(place) for place in rng.integers(0, max(1, len(steps)), 2))
+        features = steps[places[0]].features if steps and rng.random() < 0.4 else None if rng.random() < 0.5 else kept
+        how = [
+            random_witness(rng, n if features is None else len(features), size),
+            Again(places[0]),
+            ByVariances(places[: int(rng.integers(1, 3))]),
+            ByRows(*places, np.sort(rng.choice(n, int(rng.integers(0, n + 1)), False)) if features is None else NOBODY),
+        ][int(rng.integers(4)) if steps else 0]
+        if len(steps) and rng.random() < 0.1:
+            q = k - 1
+        steps.append(Step(max(q, 1), features, how))
+    return StepsWitness((*steps, last_step(rng, steps, n, k, size)))
+
+
+def last_step(rng, steps, n, k, size):
+    """A step about all features. By rows or by variances, if there are earlier steps that fit."""
+    kept = [place for place, step in enumerate(steps) if step.cardinality == k]
+    smaller = [place for place, step in enumerate(steps) if step.cardinality == k - 1 and step.features is None]
+    if kept and (smaller or k == 1) and rng.random() < 0.7:
+        strong = np.sort(rng.choice(n, int(rng.integers(0, n + 1)), False))
+        return Step(k, None, ByRows(int(rng.choice(kept)), int(rng.choice(smaller or [0])), strong))
+    if kept:
+        same = steps[kept[0]].features
+        like = [i for i, step in enumerate(steps) if np.array_equal(step.features, same) and step.features is not None]
+        return Step(k, None, ByVariances((kept[0], *like)))
+    return Step(k, None, random_witness(rng, n, size))
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 20))])
@@ -93,5 +117,22 @@ def test_witnesses_of_all_kinds(block):
         for name, S in kinds(n, seed).items():
             size, k = np.abs(S).max(), int(rng.integers(1, n + 1))
             if size > 0:
-                bound = compare(S, k, random_witness(rng, n, k, size))
+                bound = compare(S, k, random_witness(rng, n, size))
                 assert bound is None or bound >= truth(S, k) - 1e-13 * size * n, (seed, name)
+
+
+@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 20))])
+def test_steps(block):
+    """Steps prove bounds about all supports, and about those that contain some features."""
+    proved = 0
+    for seed in range(block * 10, block * 10 + 10):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 7))
+        for name, S in kinds(n, seed).items():
+            size, k = np.abs(S).max(), int(rng.integers(1, n + 1))
+            inside = np.sort(rng.choice(n, int(rng.integers(0, k + 1)), False)) if rng.random() < 0.5 else NOBODY
+            if size > 0:
+                bound = compare(S, k, random_steps(rng, n, k, size), inside)
+                proved += bound is not None
+                assert bound is None or bound >= best_value(S, k, inside) - 1e-13 * size * n, (seed, name)
+    assert proved > 20
