@@ -7,7 +7,9 @@ import pytest
 from forging import best_value, checker
 from test_witness_tree import Planter
 
+from helpers import random_psd
 from laconic.core import store
+from laconic.covariance import DenseCovariance
 from laconic.proof import proved_upper
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness_dual import DualWitness
@@ -46,8 +48,8 @@ def test_trees(block):
         assert bound is None or bound >= best_value(planter.S, planter.k, planter.inside) - 1e-13 * planter.size
 
 
-def random_witness(rng, n, size):
-    """A witness with any numbers, for n features."""
+def direct_witness(rng, n, size):
+    """A witness with any numbers, for n features, that is no list of steps."""
     kind, scale = int(rng.integers(7)), size * 10.0 ** rng.integers(-4, 1)
 
     def matrix():
@@ -76,37 +78,39 @@ def random_witness(rng, n, size):
     return ThresholdWitness(float(size * (1 + rng.random())))
 
 
-def random_steps(rng, n, k, size):
-    """Steps with any numbers; most of them name earlier steps that fit."""
+def some(rng, n, least=0):
+    """Some of n features, perhaps none."""
+    return np.sort(rng.choice(n, int(rng.integers(least, n + 1)), replace=False))
+
+
+def any_steps(rng, n, k, size):
+    """Steps with any numbers. Many of them do not fit one another."""
     steps = []
-    for _ in range(int(rng.integers(1, 7))):
-        q, kept = int(rng.integers(max(1, k - 2), k + 1)), np.sort(rng.choice(n, int(rng.integers(1, n + 1)), False))
-        places = tuple(int(place) for place in rng.integers(0, max(1, len(steps)), 2))
-        features = steps[places[0]].features if steps and rng.random() < 0.4 else None if rng.random() < 0.5 else kept
-        how = [
-            random_witness(rng, n if features is None else len(features), size),
-            Again(places[0]),
-            ByVariances(places[: int(rng.integers(1, 3))]),
-            ByRows(*places, np.sort(rng.choice(n, int(rng.integers(0, n + 1)), False)) if features is None else NOBODY),
-        ][int(rng.integers(4)) if steps else 0]
-        if len(steps) and rng.random() < 0.1:
-            q = k - 1
-        steps.append(Step(max(q, 1), features, how))
-    return StepsWitness((*steps, last_step(rng, steps, n, k, size)))
+    for last in (False,) * int(rng.integers(1, 6)) + (True,):
+        q = k if last else int(rng.integers(max(1, k - 2), k + 1))
+        place, other = (int(place) for place in rng.integers(0, max(1, len(steps)), 2))
+        features = None if last or rng.random() < 0.4 else some(rng, n, 1)
+        features = steps[place].features if steps and not last and rng.random() < 0.4 else features
+        m = n if features is None else len(features)
+        ways = [direct_witness(rng, m, size), Again(place), ByVariances((place,)), ByRows(place, other, some(rng, m))]
+        steps.append(Step(q, features, ways[int(rng.integers(4)) if steps else 0]))
+    return StepsWitness(tuple(steps))
 
 
-def last_step(rng, steps, n, k, size):
-    """A step about all features. By rows or by variances, if there are earlier steps that fit."""
-    kept = [place for place, step in enumerate(steps) if step.cardinality == k]
-    smaller = [place for place, step in enumerate(steps) if step.cardinality == k - 1 and step.features is None]
-    if kept and (smaller or k == 1) and rng.random() < 0.7:
-        strong = np.sort(rng.choice(n, int(rng.integers(0, n + 1)), False))
-        return Step(k, None, ByRows(int(rng.choice(kept)), int(rng.choice(smaller or [0])), strong))
-    if kept:
-        same = steps[kept[0]].features
-        like = [i for i, step in enumerate(steps) if np.array_equal(step.features, same) and step.features is not None]
-        return Step(k, None, ByVariances((kept[0], *like)))
-    return Step(k, None, random_witness(rng, n, size))
+def fitting_steps(rng, n, k, size):
+    """Steps of every kind that fit one another: some features are left out by variances, and others by rows."""
+    among = some(rng, n, 1)
+    kept = among[some(rng, len(among), 1)]
+    q = max(k - 1, 1)
+    inner = Step(k, kept, direct_witness(rng, len(kept), size)), Step(q, kept, Again(0))
+    smaller = Step(q, among, direct_witness(rng, len(among), size))
+    by_rows = Step(k, among, ByRows(0, 2, some(rng, len(among))))
+    return StepsWitness((*inner, smaller, by_rows, Step(q, among, Again(2)), Step(k, None, ByVariances((3, 4, 2)))))
+
+
+def random_witness(rng, n, k, size):
+    """A witness with any numbers, of any kind but a tree."""
+    return fitting_steps(rng, n, k, size) if rng.random() < 0.3 else direct_witness(rng, n, size)
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 20))])
@@ -117,7 +121,7 @@ def test_witnesses_of_all_kinds(block):
         for name, S in kinds(n, seed).items():
             size, k = np.abs(S).max(), int(rng.integers(1, n + 1))
             if size > 0:
-                bound = compare(S, k, random_witness(rng, n, size))
+                bound = compare(S, k, random_witness(rng, n, k, size))
                 assert bound is None or bound >= truth(S, k) - 1e-13 * size * n, (seed, name)
 
 
@@ -132,7 +136,53 @@ def test_steps(block):
             size, k = np.abs(S).max(), int(rng.integers(1, n + 1))
             inside = np.sort(rng.choice(n, int(rng.integers(0, k + 1)), False)) if rng.random() < 0.5 else NOBODY
             if size > 0:
-                bound = compare(S, k, random_steps(rng, n, k, size), inside)
+                witness = any_steps(rng, n, k, size) if rng.random() < 0.7 else fitting_steps(rng, n, k, size)
+                bound = compare(S, k, witness, inside)
                 proved += bound is not None
                 assert bound is None or bound >= best_value(S, k, inside) - 1e-13 * size * n, (seed, name)
     assert proved > 20
+
+
+def test_thresholds():
+    """The gate stops its power steps when they gain little, and the checker makes all of them."""
+    for seed in range(20):
+        S = random_psd(12, rank=4, seed=seed)
+        pairs = DenseCovariance(S).pairs(2)
+        t = pairs.floor + np.random.default_rng(seed).random() * (pairs.largest.max() - pairs.floor)
+        for k in (1, 2, 4):
+            ours = proved_upper(S, k, ThresholdWitness(t))
+            other = checker().bound(as_read(ThresholdWitness(t)), checker().Matrix(S), k, NOBODY)
+            assert truth(S, k) <= other <= ours * (1 + 1e-13)
+            assert other >= ours * (1 - 1e-6)
+
+
+# Steps that would prove too much of a feature of variance one, and three equal ones that are not correlated with it.
+FIRST = np.array([0])
+FALSE = {
+    "more features than there are": StepsWitness(
+        (Step(3, FIRST, TraceWitness()), Step(3, np.array([0, 1]), ByVariances((0,))), Step(3, None, ByVariances((1,))))
+    ),
+    "only some supports": StepsWitness(
+        (
+            Step(3, None, ExhaustiveWitness()),
+            Step(2, None, ByVariances((0,))),
+            Step(3, np.array([1, 2]), TraceWitness()),
+            Step(3, None, ByRows(2, 1, NOBODY)),
+        )
+    ),
+    "fewer features": StepsWitness((Step(2, None, TraceWitness()), Step(3, None, ByVariances((0,))))),
+    "another size": StepsWitness((Step(2, None, TraceWitness()),)),
+    "a part of the features": StepsWitness((Step(3, np.arange(3), TraceWitness()),)),
+    "itself": StepsWitness((Step(3, None, ByVariances((0,))),)),
+    "what follows": StepsWitness((Step(3, None, ByRows(1, 1, NOBODY)), Step(3, None, TraceWitness()))),
+    "steps in a step": StepsWitness((Step(3, None, StepsWitness((Step(3, None, TraceWitness()),))),)),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+@pytest.mark.parametrize("inside", [NOBODY, FIRST])
+def test_steps_do_not_prove_too_much(name, inside):
+    S = np.ones((4, 4))
+    S[0, 1:] = S[1:, 0] = 0
+    bound = compare(S, 3, FALSE[name], inside)
+    assert bound is None or bound >= 3 - len(inside)
