@@ -306,10 +306,10 @@ class Matrix:
     """
 
     def __init__(self, S, rows=None, taken=(), loose=0.0):
-        self.rows, self.taken, self._largest = rows, taken, np.empty((0, 0))
+        self.rows, self.taken = rows, taken
         self.factor = None if taken else rows  # A with S = A'A up to rounding, or None
         self.whole, self.n = (None, rows.shape[1]) if S is None else (0.5 * (S + S.T), len(S))
-        self.loose = gamma(len(rows) + 4) if S is None else loose
+        self.loose, self._largest = gamma(len(rows) + 4) if S is None else loose, np.empty((self.n, 0))
         self.variances = (rows**2).sum(axis=0) * (1 + self.loose) if S is None else self.whole.diagonal()
 
     @property
@@ -458,7 +458,8 @@ def gamma(m):
 
 def above(*terms):
     """Return an upper bound on a sum."""
-    return math.nextafter(math.fsum(terms), math.inf)
+    total = math.fsum(terms)
+    return total if total == -math.inf else math.nextafter(total, math.inf)
 
 
 def most(values, count):
@@ -591,8 +592,8 @@ def by_variances(S, q, W, known, given):
     Two diagonal blocks of a semidefinite matrix have the largest eigenvalues a and b, so that the whole has at most
     a + b. If S is semidefinite less a matrix on K of norm e, the entries between the blocks have c^2 <= (a + e) b.
     """
-    K, best = given[0][1], -math.inf
-    same = all(np.array_equal(K, of) for _, of, _, _, _ in given)
+    K, q, best = given[0][1], min(q, len(W)), -math.inf
+    same = all(np.array_equal(K, of) and (len(known) or not some) for _, of, _, some, _ in given)
     refuse(not same or not np.isin(K, W).all(), "The steps behind a step by variances are about other features.")
     hidden, far = np.setdiff1d(W, K), None
     if S.taken and S.rows is not None and not any(z[hidden].any() for _, z in S.taken):
@@ -601,7 +602,7 @@ def by_variances(S, q, W, known, given):
         if not j and not np.isin(known, K).all():
             continue
         # What is known of some supports only holds for a support of these, and not for a part of it.
-        a = [value for size, _, value, some, _ in given if size >= q - j and (not some or (len(known) and not j))]
+        a = [value for size, _, value, some, _ in given if size >= q - j and not (some and j)]
         a = min([*a, above(most(S.variances[K], q - j), S.lack(q, q - j - 1))]) if j < q else 0.0
         b = most(S.variances[hidden], j)
         both = above(a, b, S.lack(q, j)) if j else a
