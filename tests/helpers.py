@@ -11,8 +11,7 @@ import laconic
 from laconic.bounds.exact import Exact
 from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.after_deflation import Step
-from laconic.covariance.deflation import HOTELLING
+from laconic.covariance.deflation import HOTELLING, Step
 from laconic.covariance.matrix import Covariance
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 

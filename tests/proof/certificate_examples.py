@@ -14,7 +14,7 @@ from laconic.core.store import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe, make
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.proof import certify
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness

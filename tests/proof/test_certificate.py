@@ -19,7 +19,7 @@ from laconic.core import store
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe, make, make_of_matrix
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.proof import ProofError, certify
 from laconic.proof.gate import kind_of, kinds_of
 from laconic.proof.witness import NO_BOUND

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
-from laconic.covariance.after_deflation import Step
-from laconic.covariance.deflation import PROJECTION
+from laconic.covariance.deflation import PROJECTION, Step
 from laconic.covariance.matrix import as_covariance
 from laconic.proof import prove, proved_upper
 from laconic.relaxations.elementary import elementary_bounds

@@ -16,14 +16,12 @@ from laconic.bounds.fast import Proof, check_proof
 from laconic.bounds.least import bound_support
 from laconic.bounds.tight import GAP, NODES
 from laconic.bounds.tree import TreeSearch
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.words import at_least, at_most
+from laconic.core.words import at_least, at_most, is_whole
 from laconic.covariance import DenseCovariance
-from laconic.data.checks import check_magnitude
-from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
+from laconic.data.tables import as_array_or_frame, check_magnitude, check_names, feature_names_of
 from laconic.proof.gate import proved_lower
 from laconic.search import Auto, Exhaustive
 from laconic.search.exhaustive import count_supports

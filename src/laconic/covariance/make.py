@@ -11,18 +11,26 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arguments import places_of
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigvalsh
 from laconic.core.monitor import Monitor, threads_for, warn
+from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.missing import MissingValues, PresentValues
+from laconic.covariance.missing import ONE_ROW, MissingValues, PresentValues
 from laconic.covariance.of_rows import Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening, check_unchanged
-from laconic.data.checks import MISSING_OPTIONS, SYMMETRIC, check_matrix
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.data.rows import ArraySource, Source, open_source
-from laconic.data.tables import as_array_or_frame, check_names, check_unique, feature_names_of, listed, rows_of
+from laconic.data.tables import (
+    SYMMETRIC,
+    as_array_or_frame,
+    check_matrix,
+    check_names,
+    check_unique,
+    feature_names_of,
+    listed,
+    rows_of,
+)
 
 # A negative eigenvalue of at most this share of the largest one, or of the largest entry, is rounding.
 ROUNDING = 1e-6
@@ -30,8 +38,6 @@ ROUNDING = 1e-6
 UNIT_DIAGONAL = 1e-9
 # A source of at most this many numbers, zeros included, may be read into memory: 1 GB.
 READ_NUMBERS = 125_000_000
-# One row has all the weight if the others have at most this share.
-ONE_ROW = 1e-12
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ def _complete(
     if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
         source = ArraySource(rows) if sp.issparse(rows) else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
+        screening = Screening(source, center, scale, monitor or Monitor())
         digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
         small = n_rows * source.n_features <= READ_NUMBERS
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:

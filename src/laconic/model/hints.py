@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.words import is_whole
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
 from laconic.data.tables import listed

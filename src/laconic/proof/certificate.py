@@ -70,7 +70,7 @@ class Certificate:
     kind, witness : str and Witness
         The name of the upper bound, and the numbers from which it is computed.
     digest : str
-        The digest of the data, and of the weights if there are any; see `laconic.data.digest`.
+        The digest of the data, and of the weights if there are any; see `laconic.data.passes`.
     margin : float
         The part of `upper` that allows for rounding, on the machine that made the certificate.
     recipe : Recipe

@@ -12,7 +12,7 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, eigh
 from laconic.covariance import largest_eigenpair, smallest_eigenvalue
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
-from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on, values_of
+from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
 
 # Merge starts with the same support only every few steps, because finding them needs a sort.
 MERGE_EVERY = 3
@@ -117,8 +117,7 @@ class TruncatedPower:
                 directions = np.zeros((problem.n_features, 1))
                 directions[start] = 1.0
             supports, steps = power_supports(problem, directions, max_iterations=self.max_iterations)
-            for value, support in zip(values_of(problem, supports), supports, strict=True):
-                best.offer(float(value), support)
+            best.offer_all(supports)
         status = Status.ITERATION_LIMIT if steps == self.max_iterations else Status.HEURISTIC
         return best.solution(status, method=self.name, iterations=steps)
 
