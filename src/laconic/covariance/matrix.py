@@ -60,6 +60,11 @@ class Covariance(ABC):
     factor_error: float = 0.0
 
     @cached_property
+    def leading_pairs(self) -> dict[tuple[int, float], tuple[float, Floats]]:
+        """The largest eigenvalue and its vector, for each seed and accuracy that `largest_eigenpair` was asked for."""
+        return {}
+
+    @cached_property
     def factor(self) -> Floats | None:
         """A with S = A'A up to `factor_error`, if the kind holds it."""
         return None

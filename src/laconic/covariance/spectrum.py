@@ -13,6 +13,8 @@ from laconic.covariance.matrix import Covariance
 WRITE_OUT = 400
 # Up to this many rows of a factor, LAPACK on their inner products is faster than Lanczos' method on all features.
 ROW_GRAM = 1000
+# At a coarse accuracy so many vectors are enough for one eigenvalue. The library's default is 20 products at least.
+COARSE, LANCZOS_VECTORS = 1e-4, 12
 # Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.
 ACCURACY = 1e-6
 # The rank is found when at most this share of each variance is left.
@@ -28,11 +30,18 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
         The covariance S.
     seed, tolerance
         The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
+
+    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
     """
-    n = covariance.n_features
-    if n <= WRITE_OUT:
-        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
-    return _largest(covariance.product, n, seed, tolerance)
+    n, known = covariance.n_features, covariance.leading_pairs
+    if (seed, tolerance) not in known:
+        known[seed, tolerance] = (
+            extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+            if n <= WRITE_OUT
+            else _largest(covariance.product, n, seed, tolerance)
+        )
+    value, vector = known[seed, tolerance]
+    return value, vector.copy()
 
 
 def largest_eigenpairs(
@@ -89,7 +98,8 @@ def _several(
     operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(n)
     try:
-        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
+        few = LANCZOS_VECTORS if tolerance >= COARSE and count == 1 else None
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance, ncv=few)
     except ArpackNoConvergence as error:
         if len(error.eigenvalues) < count:
             raise

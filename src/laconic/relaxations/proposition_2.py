@@ -74,6 +74,8 @@ WORTHLESS = 0.01 * PROVED
 LEAST_PENALTY = 1e-7
 # Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
 ENTRIES_IN_CACHE = 250_000
+# Relative accuracy of these eigenvalues and their vectors: that of the value is about its square.
+ACCURACY = 1e-4
 # Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
 # whole path whose bounds are to improve on known ones.
 EVALUATIONS, EVALUATIONS_OF_A_PATH = 4, 32
@@ -311,7 +313,7 @@ def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:
     # A fixed start that is neither an eigenvector nor orthogonal to one.
     first = np.cos(np.arange(1.0, M.shape[0] + 1))
     try:
-        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=1e-7)
+        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=ACCURACY)
     except ArpackError:
         return None
     return float(values[0]), np.asarray(vectors[:, 0])

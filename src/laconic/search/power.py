@@ -18,6 +18,9 @@ from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
 MERGE_EVERY = 3
 # End after this many steps in which no support changes.
 QUIET = 3
+# Relative accuracy of the leading eigenvector that a single run starts from: its steps move on from there. It is also
+# the accuracy of the dense variance that is reported, so that one computation serves both.
+ACCURACY_OF_START = 1e-3
 
 
 def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
@@ -111,7 +114,7 @@ class TruncatedPower:
         with problem.monitor.watch():
             if start is None:
                 problem.monitor.tick("leading eigenvector")
-                _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
+                _, vector = largest_eigenpair(problem.covariance, seed=self.seed, tolerance=ACCURACY_OF_START)
                 directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
             else:
                 directions = np.zeros((problem.n_features, 1))
