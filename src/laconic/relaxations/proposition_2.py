@@ -360,7 +360,7 @@ class PathBounds:
     >>> from laconic.relaxations import path_bounds
     >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
     >>> [round(float(bound), 2) for bound in found.upper]
-    [3.87, 4.01, 4.16]
+    [3.87, 4.01, 4.15]
     """
 
     cardinalities: Indices
