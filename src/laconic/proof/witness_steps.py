@@ -24,6 +24,7 @@ from laconic.covariance import Covariance
 from laconic.proof.witness import (
     Proved,
     Witness,
+    check_registered,
     checked_features,
     lacking,
     no_features,
@@ -188,6 +189,9 @@ class Ledger:
             return self._by_rows(step, how, part)
         if isinstance(how, Again):
             how = self._again(how, step)
+        check_registered(how)
+        if isinstance(how, StepsWitness):
+            raise ValueError("A step of the witness holds other steps; a proof is one list of steps.")
         inside = no_features()
         if self._is_asked(step):
             own = self._features(step)
@@ -225,7 +229,9 @@ class Ledger:
     def _by_variances(self, step: Step, how: ByVariances) -> Proved:
         if not how.steps or not all(0 <= place < len(self.steps) for place in how.steps):
             raise ValueError("A step by variances needs earlier steps.")
-        own, kept, q = self._features(step), self._features(self.steps[how.steps[0]]), step.cardinality
+        own, kept = self._features(step), self._features(self.steps[how.steps[0]])
+        # Fewer features have supports of fewer only.
+        q = min(step.cardinality, len(own))
         if not np.isin(kept, own).all():
             raise ValueError("A step by variances must keep some of its features.")
         given = []
@@ -233,7 +239,7 @@ class Ledger:
             earlier = self.steps[place]
             if not np.array_equal(self._features(earlier), kept):
                 raise ValueError("The steps behind a step by variances must be about the same features.")
-            given.append((earlier.cardinality, self.proved[place], self._is_asked(earlier)))
+            given.append((earlier.cardinality, self._earlier(place, step, 1, kept), self._is_asked(earlier)))
         best = Proved(-math.inf, 0.0)
         for hidden, proved in hidden_cases(self.S, own, kept, q, given).items():
             if hidden or not self._is_asked(step) or np.isin(self._inside, kept).all():
