@@ -20,9 +20,9 @@ from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
 
 HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")
@@ -119,8 +119,21 @@ def proposition_2():
     return Proposition2Witness(support, z, 1.5)
 
 
-def blocks():
-    return BlockWitness(0.3, ((np.array([0, 1, 2, 3, 4, 5]), DualWitness("row levels", levels=cut(features=6))),))
+def steps(*steps):
+    """Steps (number of features, features, how)."""
+    return StepsWitness(tuple(Step(q, None if W is None else np.arange(W), how) for q, W, how in steps))
+
+
+def by_rows():
+    """Six features are left by one step, and the numbers of a dual point used again."""
+    levels, few = DualWitness("row levels", levels=cut()), np.array([0, 2, 5])
+    inner = (3, 6, ExhaustiveWitness()), (2, None, levels), (3, None, Again(1)), (3, None, ByRows(0, 1, few))
+    return steps(*inner)
+
+
+def by_variances():
+    levels = DualWitness("row levels", levels=cut(features=6))
+    return steps((3, 6, ExhaustiveWitness()), (2, 6, levels), (1, 6, Again(1)), (3, None, ByVariances((0, 1, 2))))
 
 
 def tree():
@@ -166,16 +179,10 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "cancelled": lambda: of_matrix(DualWitness("row levels", levels=cut(features=5), kept=np.arange(5), price=0.1)),
     "l0": lambda: of_matrix(l0()),
     "Proposition 2": lambda: of_matrix(proposition_2()),
-    "blocks": lambda: of_matrix(blocks()),
-    "elimination": lambda: of_matrix(
-        EliminationWitness(np.arange(6), DualWitness("row levels", levels=cut()), True, ExhaustiveWitness())
-    ),
-    "elimination by variance": lambda: of_matrix(
-        EliminationWitness(np.arange(5), TraceWitness(), False, RowSumWitness())
-    ),
-    "two groups": lambda: of_matrix(
-        TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
-    ),
+    "threshold": lambda: of_matrix(ThresholdWitness(0.3)),
+    "by rows": lambda: of_matrix(by_rows()),
+    "by variances": lambda: of_matrix(by_variances()),
+    "again": lambda: of_matrix(steps((2, None, DualWitness("row levels", levels=cut())), (3, None, Again(0)))),
     "tree": tree,
     "joint": joint,
     "second component": lambda: of_rows(2),

@@ -107,10 +107,12 @@ class StepsWitness(Witness):
     @property
     def innermost(self) -> Step:
         """The direct step from which the last one follows: that about the features which were not left out."""
-        step = self.steps[-1]
-        while not isinstance(step.how, Witness):
-            step = self.steps[_used(step)[0]]
-        return step
+        place = len(self.steps) - 1
+        while not isinstance(self.steps[place].how, Witness):
+            before, place = place, _used(self.steps[place])[0]
+            if not 0 <= place < before:
+                raise ValueError(f"Step {before} of the witness refers to step {place}, which is not before it.")
+        return self.steps[place]
 
     def reads(self, n: int) -> Indices:
         """Return the features of the steps that are proved directly or by rows."""
@@ -225,7 +227,9 @@ class Ledger:
     def _by_variances(self, step: Step, how: ByVariances) -> Proved:
         if not how.steps or not all(0 <= place < len(self.steps) for place in how.steps):
             raise ValueError("A step by variances needs earlier steps.")
-        own, kept, q = self._features(step), self._features(self.steps[how.steps[0]]), step.cardinality
+        own, kept = self._features(step), self._features(self.steps[how.steps[0]])
+        # Fewer features than q have no supports of q.
+        q = min(step.cardinality, len(own))
         if not np.isin(kept, own).all():
             raise ValueError("A step by variances must keep some of its features.")
         given = []
@@ -233,6 +237,8 @@ class Ledger:
             earlier = self.steps[place]
             if not np.array_equal(self._features(earlier), kept):
                 raise ValueError("The steps behind a step by variances must be about the same features.")
+            if self._is_asked(earlier) and not self._is_asked(step):
+                raise ValueError(f"Step {place} of the witness does not bound all supports of its features.")
             given.append((earlier.cardinality, self.proved[place], self._is_asked(earlier)))
         best = Proved(-math.inf, 0.0)
         for hidden, proved in hidden_cases(self.S, own, kept, q, given).items():
@@ -249,12 +255,12 @@ class Ledger:
             raise ValueError("A step by rows must keep some of its features.")
         inner = self._earlier(how.kept, step, q, kept)
         out = np.flatnonzero(~np.isin(own, kept))
-        if not len(out):
-            return inner
         if q == 1:
-            return max(inner, Proved(float(part.variances[out].max()), 0.0))
+            return max(inner, Proved(float(part.variances[out].max(initial=-math.inf)), 0.0))
         smaller_step = replace(step, cardinality=q - 1)
         smaller = self._earlier(how.smaller, smaller_step, q - 1, own)
+        if not len(out):
+            return inner
         strong = checked_features(how.strong, part.n_features, "strong")
         reach = reach_by_rows(part, q, smaller.value, out, strong)
         return max(inner, Proved(float(reach.max()), smaller.margin))
