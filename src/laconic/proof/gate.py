@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.proof.witness import NO_BOUND, ProofError, Proved, Witness, checked_array, checked_features, checked_matrix
+from laconic.proof.witness import (
+    NO_BOUND,
+    WITNESSES,
+    ProofError,
+    Proved,
+    Witness,
+    check_known,
+    checked_array,
+    checked_features,
+    checked_matrix,
+)
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
@@ -100,9 +110,6 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     return float(down(least / length))
 
 
-WITNESSES: dict[str, type[Witness]] = {}
-
-
 def register(cls: type[Witness]) -> type[Witness]:
     """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
     if WITNESSES.setdefault(cls.__name__, cls) is not cls:
@@ -168,9 +175,7 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
     members = checked_features(inside, matrix.n_features, "inside")
     if not max(len(members), 1) <= cardinality <= matrix.n_features:
         raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {matrix.n_features}.")
-    # The very class that is registered: a class derived from it could return any number.
-    if WITNESSES.get(type(witness).__name__) is not type(witness):
-        raise ValueError(f"{type(witness).__name__} is no witness that the gate knows.")
+    check_known(witness)
     value, margin = witness.bound(matrix, int(cardinality), members)
     return NO_BOUND if math.isnan(value) else Proved(value, max(margin, 0.0))
 

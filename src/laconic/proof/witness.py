@@ -132,3 +132,13 @@ class Witness(ABC):
     @abstractmethod
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
+
+
+#: The kinds of witness that are trusted, by name; see `laconic.proof.gate.register`.
+WITNESSES: dict[str, type[Witness]] = {}
+
+
+def check_known(witness: Any) -> None:
+    """Raise an error unless the very class of a witness is registered: one derived from it could return any number."""
+    if WITNESSES.get(type(witness).__name__) is not type(witness):
+        raise ValueError(f"{type(witness).__name__} is no witness that the gate knows.")

@@ -24,6 +24,7 @@ from laconic.covariance import Covariance
 from laconic.proof.witness import (
     Proved,
     Witness,
+    check_known,
     checked_features,
     lacking,
     no_features,
@@ -190,6 +191,7 @@ class Ledger:
             return self._by_rows(step, how, part)
         if isinstance(how, Again):
             how = self._again(how, step)
+        check_known(how)
         inside = no_features()
         if self._is_asked(step):
             own = self._features(step)
