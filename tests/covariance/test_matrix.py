@@ -20,8 +20,8 @@ from laconic.covariance import (
 from laconic.data.rows import ArraySource
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
+from laconic.proof.witness_steps import ByRows, ByVariances, Step, StepsWitness
 
 
 def counts(n, p, seed, density=0.3):
@@ -247,15 +247,16 @@ def test_entries_lie_within_the_spread_of_the_exact_covariance(rows, settings, w
 def witnesses(n, k):
     """Bounds that are sharp for a matrix of equal entries, or nearly so."""
     largest, every, all_of_them = DualWitness("largest eigenvalue"), ExhaustiveWitness(), np.arange(n)
+    few = Step(k, all_of_them[:-1] if n > 1 else all_of_them, every)
     return (
         TraceWitness(),
         RowSumWitness(),
         every,
         largest,
         DualWitness("row levels", levels=np.zeros((n, n)), kept=all_of_them),
-        BlockWitness(0.0, ((all_of_them, every),)),
-        EliminationWitness(all_of_them[:1], TraceWitness(), True, largest),
-        TwoGroupsWitness(all_of_them, ((k, every),)),
+        ThresholdWitness(0.0),
+        StepsWitness((few, Step(max(k - 1, 1), None, largest), Step(k, None, ByRows(0, 1, all_of_them)))),
+        StepsWitness((few, Step(k, None, ByVariances((0,))))),
     )
 
 

@@ -26,7 +26,7 @@ from laconic.proof.witness import NO_BOUND
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import ByVariances, Step, StepsWitness
 
 
 def made(name="row levels"):
@@ -516,7 +516,8 @@ def test_what_proves_nothing_makes_no_certificate(monkeypatch):
         certify(DenseCovariance(matrix()), 2, [0, 1], [1.0, 0.0], TraceWitness(), **options)
 
 
-BLOCKS = BlockWitness(0.01, ((np.arange(6), DualWitness("largest eigenvalue")),))
+LARGEST = DualWitness("largest eigenvalue")
+FEW = (Step(2, np.arange(6), TraceWitness()), Step(3, np.arange(6), LARGEST))
 
 
 @pytest.mark.parametrize(
@@ -524,9 +525,7 @@ BLOCKS = BlockWitness(0.01, ((np.arange(6), DualWitness("largest eigenvalue")),)
     [
         (TraceWitness(), {"trace"}),
         (DualWitness("l0"), {"l0", "row levels"}),
-        (EliminationWitness(np.arange(6), TraceWitness(), True, BLOCKS), {"blocks"}),
-        (TwoGroupsWitness(np.arange(6), ((2, BLOCKS), (1, TraceWitness()))), {"two groups", "blocks"}),
-        (TwoGroupsWitness(np.arange(6), ()), {"two groups"}),
+        (StepsWitness((*FEW, Step(3, None, ByVariances((1, 0))))), {"largest eigenvalue", "row levels", "trace"}),
     ],
 )
 def test_the_names_of_a_bound(witness, kinds):

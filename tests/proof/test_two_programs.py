@@ -11,9 +11,9 @@ from laconic.core import store
 from laconic.proof import proved_upper
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
 from matrices import kinds, truth
 
 NOBODY = np.empty(0, dtype=np.intp)
@@ -46,18 +46,15 @@ def test_trees(block):
         assert bound is None or bound >= best_value(planter.S, planter.k, planter.inside) - 1e-13 * planter.size
 
 
-def random_witness(rng, n, k, size, depth=0):
-    """A witness with any numbers, for n features, and perhaps witnesses within it."""
-    kind, scale = int(rng.integers(9 if depth < 2 else 6)), size * 10.0 ** rng.integers(-4, 1)
+def random_witness(rng, n, k, size, *, direct=False):
+    """A witness with any numbers, for n features; steps unless it must be direct."""
+    kind, scale = int(rng.integers(7 if direct else 10)), size * 10.0 ** rng.integers(-4, 1)
 
     def matrix():
         return rng.standard_normal((n, n)) * scale if rng.random() < 0.5 else None
 
     kept = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
     m = len(kept)
-
-    def inner(q):
-        return random_witness(rng, m, q, size, depth + 1)
 
     if kind == 0:
         return [TraceWitness(), RowSumWitness()][int(rng.integers(2))]
@@ -77,12 +74,21 @@ def random_witness(rng, n, k, size, depth=0):
     if kind == 5:
         return Proposition2Witness(kept, rng.standard_normal(m) / np.sqrt(size), float(rng.random() * size))
     if kind == 6:
-        before = random_witness(rng, n, k - 1, size, depth + 1) if k > 1 else TraceWitness()
-        return EliminationWitness(kept, before, bool(rng.random() < 0.5), inner(min(k, m)))
-    if kind == 7:
-        sizes = [int(q) for q in rng.integers(1, min(k, m) + 1, 2)]
-        return TwoGroupsWitness(kept, tuple((q, inner(q)) for q in sizes))
-    return BlockWitness(float(rng.random() * size * 0.3), ((kept, inner(min(k, m))),))
+        return ThresholdWitness(float(rng.standard_normal() * size))
+    return StepsWitness(tuple(random_steps(rng, n, k, size)))
+
+
+def random_steps(rng, n, k, size):
+    """Steps about some features, and one about all that follows from them by rows or by variances."""
+    kept = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
+    yield Step(k, kept, random_witness(rng, len(kept), min(k, len(kept)), size, direct=True))
+    yield Step(max(k - 1, 1), None, random_witness(rng, n, max(k - 1, 1), size, direct=True))
+    if rng.random() < 0.5:
+        strong = np.sort(rng.choice(n, int(rng.integers(0, n + 1)), replace=False))
+        yield Step(k, None, ByRows(0, 1, strong))
+    else:
+        yield Step(int(rng.integers(1, k + 1)), kept, Again(0))
+        yield Step(k, None, ByVariances((0, 2)))
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 20))])
