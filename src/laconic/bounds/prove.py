@@ -292,7 +292,7 @@ class _Proof:
     def take(self, estimates: Iterable[Estimate]) -> None:
         """Take the estimates of a bound of the user's own."""
         for estimate in estimates:
-            if isinstance(estimate, UpperBound):
+            if isinstance(estimate, UpperBound) and estimate.cardinality == self.k:
                 self.add(estimate.witness, proved=Proved(estimate.value, estimate.margin))
             else:
                 self.add(estimate.witness)

@@ -25,8 +25,6 @@ from laconic.proof.witness import (
     checked_matrix,
     register,
 )
-from laconic.proof.witness import WITNESSES as WITNESSES
-
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
