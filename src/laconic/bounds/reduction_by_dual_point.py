@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from laconic.bounds.fixing import LARGEST_CODES, packed
 from laconic.bounds.reduction import ByVariance, eliminate_by_variance
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS
@@ -20,8 +21,7 @@ from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.matrix import column_magnitudes
 from laconic.proof import Estimate
 from laconic.proof.witness import Witness
-from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_tree import Decision, TreeNode, TreeWitness
+from laconic.proof.witness_tree import Decision, Round, TreeNode, TreeWitness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.proposition_2 import proposition_2_bound
 from laconic.relaxations.rows import RowLevels, free_diagonal, level_of_each_row, own_price
@@ -44,7 +44,7 @@ class ByDualPoint:
 
     kept: Indices  # in increasing order
     earlier: ByVariance  # the elimination by variances and rows, which came first
-    decision: Decision | None = None  # the dual point's, on the features that `earlier` keeps; None if it decides none
+    decision: Round | None = None  # the dual point's, on the features that `earlier` keeps; None if it decides none
 
     @property
     def lifts_trees_only(self) -> bool:
@@ -58,22 +58,20 @@ class ByDualPoint:
         if not isinstance(witness, TreeWitness):
             return None
         places = np.searchsorted(self.earlier.kept, self.kept)
-        nodes = [_renumbered(node, places) for node in witness.nodes]
-        nodes[0] = replace(nodes[0], decisions=(self.decision, *nodes[0].decisions))
-        return self.earlier.lift(TreeWitness(tuple(nodes)))
+        root, *others = (_renumbered(node, places) for node in witness.nodes())
+        root = replace(root, rounds=(self.decision, *root.rounds))
+        return self.earlier.lift(TreeWitness.of([root, *others]))
 
 
 def _renumbered(node: TreeNode, places: Indices) -> TreeNode:
     """Return a node with feature i renumbered as `places[i]`."""
 
-    def point(witness: DualWitness) -> DualWitness:
-        assert witness.kept is not None
-        return replace(witness, kept=places[witness.kept], inside=places[witness.inside])
+    def renumbered(part: Round) -> Round:
+        point = replace(part.point, kept=places[part.point.kept], inside=places[part.point.inside])
+        return Round(point, tuple(replace(d, out=places[d.out], into=places[d.into]) for d in part.decisions))
 
-    decisions = tuple(Decision(point(d.witness), places[d.out], places[d.into]) for d in node.decisions)
-    bound = point(node.bound) if isinstance(node.bound, DualWitness) else node.bound
-    feature = int(places[node.feature]) if node.feature >= 0 else -1
-    return replace(node, decisions=decisions, bound=bound, feature=feature)
+    end = int(places[node.end]) if node.end >= 0 else node.end
+    return TreeNode(tuple(renumbered(part) for part in node.rounds), end)
 
 
 def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> ByDualPoint:
@@ -97,7 +95,7 @@ def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> 
     decision = _decide(part, replace(first, support=np.searchsorted(kept, first.support)), value)
     if decision is None:
         return ByDualPoint(kept, earlier)
-    return ByDualPoint(np.delete(kept, decision.out), earlier, decision)
+    return ByDualPoint(np.delete(kept, decision.decisions[0].out), earlier, decision)
 
 
 def _cheapest_bound(support: Indices) -> Callable[[Covariance, int], Estimate]:
@@ -116,7 +114,7 @@ def _cheapest_bound(support: Indices) -> Callable[[Covariance, int], Estimate]:
     return bound
 
 
-def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
+def _decide(problem: Problem, first: Solution, value: float) -> Round | None:
     """Return the features that a dual point eliminates, or None if there are none."""
     covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
     z, variances = first.vector(n), covariance.diagonal
@@ -147,7 +145,8 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
     out = np.setdiff1d(outside[most < value], problem.forced)
     if not len(out):
         return None
-    return Decision(replace(relaxed.witness(), inside=problem.forced, kept=kept), out, np.empty(0, dtype=np.intp))
+    point = packed(relaxed, core, 1.0, LARGEST_CODES[-1])
+    return Round(point, (Decision(out, np.empty(0, dtype=np.intp), relaxed.price),))
 
 
 def _levels_outside(problem: Problem, kept: Indices, outside: Indices, m: Floats) -> Floats:

@@ -40,7 +40,6 @@ from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
 from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.gate import kind_of
 from laconic.proof.witness import Witness
-from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_reduction import TwoGroupsWitness
 from laconic.proof.witness_tree import TreeWitness
 from laconic.relaxations.l0 import L0Relaxation
@@ -111,10 +110,8 @@ def _estimate_of(found: Solution, k: int) -> Estimate:
     """Return the estimate of a tree. A tree that has only its root is named after the relaxation of the root."""
     witness = found.witness
     assert witness is not None
-    if isinstance(witness, TreeWitness) and len(witness.nodes) == 1 and not witness.nodes[0].decisions:
-        root = witness.nodes[0].bound
-        if isinstance(root, DualWitness):
-            return Estimate(found.estimate, "row levels", k, root)
+    if isinstance(witness, TreeWitness) and witness.is_a_point:
+        return Estimate(found.estimate, "row levels", k, witness)
     return Estimate(found.estimate, "branch and bound", k, witness)
 
 

@@ -1,6 +1,5 @@
 """Branch and bound with the row-level relaxation: eliminate features, divide into blocks, grow trees."""
 
-import heapq
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -21,12 +20,12 @@ from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, mark_limited, one_thread, warn
 from laconic.covariance import DenseCovariance, SubsetCovariance
-from laconic.proof import Estimate
+from laconic.proof import Estimate, ProofError
+from laconic.proof.gate import prove_grown
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_tree import Decision, TreeNode, TreeWitness
+from laconic.proof.witness_tree import Branch
 from laconic.relaxations.elementary import elementary_bound, elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.proposition_2 import proposition_2_bound
@@ -63,84 +62,6 @@ def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monit
     return bound if bound.value <= beat else None
 
 
-# A record holds at most this many numbers (160 MB). Later nodes are left out: the weaker bounds of parents serve.
-MOST_NUMBERS = 20_000_000
-
-
-@dataclass
-class _Entry:
-    decisions: tuple[Decision, ...] = ()
-    bound: DualWitness | ExhaustiveWitness | None = None
-    feature: int = -1
-    without: int = -1
-    within: int = -1
-
-
-class Record:
-    """The tree as it grows. `cut_off` says whether nodes were left out because the record was full."""
-
-    def __init__(self) -> None:
-        self._entries: list[_Entry] = []
-        self._size = 0
-        self.cut_off = False
-
-    def new(self) -> int:
-        """Return the place of a new node."""
-        self._entries.append(_Entry())
-        return len(self._entries) - 1
-
-    def branched(self, place: int, feature: int) -> tuple[int, int]:
-        """Return the places of the children of a node that a feature divides: without the feature, and with it."""
-        entry = self._entries[place]
-        entry.feature, entry.without, entry.within = feature, self.new(), self.new()
-        return entry.without, entry.within
-
-    def put(self, outcome: Outcome) -> None:
-        """Keep the decisions and the bound of a node."""
-        points = [d.witness for d in outcome.decisions]
-        if isinstance(outcome.bound, DualWitness):
-            points.append(outcome.bound)
-        self._size += sum(part.size for p in points for part in (p.levels, p.norms) if part is not None)
-        self.cut_off = self.cut_off or self._size > MOST_NUMBERS
-        if not self.cut_off:
-            entry = self._entries[outcome.place]
-            entry.decisions, entry.bound = outcome.decisions, outcome.bound
-
-    def witness(self) -> TreeWitness | None:
-        """Return the tree, or None if its root has no bound. A node has its own bound if a child of it has none."""
-        known = self._known()
-        if not known or not known[0]:
-            return None
-        order: dict[int, int] = {}
-        pending = [0]
-        while pending:
-            place = pending.pop()
-            order[place] = len(order)
-            entry = self._entries[place]
-            if self._divided(entry, known):
-                pending += [entry.within, entry.without]
-        nodes = []
-        for place in order:
-            entry = self._entries[place]
-            if self._divided(entry, known):
-                children = order[entry.without], order[entry.within]
-                nodes.append(TreeNode(entry.decisions, None, entry.feature, *children))
-            else:
-                nodes.append(TreeNode(entry.decisions, entry.bound))
-        return TreeWitness(tuple(nodes))
-
-    def _known(self) -> list[bool]:
-        """Return for each node whether it has a bound: its own, or that of both children, which come after it."""
-        known = [False] * len(self._entries)
-        for place in reversed(range(len(known))):
-            entry = self._entries[place]
-            known[place] = entry.bound is not None or self._divided(entry, known)
-        return known
-
-    def _divided(self, entry: _Entry, known: list[bool]) -> bool:
-        return entry.feature >= 0 and known[entry.without] and known[entry.within]
-
-
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
@@ -171,9 +92,10 @@ class Run:
         self.best.offer(first.value, first.support)
         # The largest bound of the supports that are in no open node.
         self.settled = -np.inf
-        self.record = Record()
-        root = Node(np.arange(n), problem.forced, np.inf, self.record.new())
-        self.heap: list[tuple[float, int, Node]] = [(-root.bound, root.place, root)]
+        # The gate bounds the parts of the tree on the covariance itself, or on S if that is another matrix.
+        matrix = DenseCovariance(S * self.unit, semidefinite=False) if problem.nonnegative else problem.covariance
+        self.root = Branch.root(matrix, problem.cardinality, problem.forced)
+        self.heap: list[Node] = [Node.of(self.root, np.inf)]
         self.nodes = self.relaxations = 0
         self.closed: Estimate | None = None
 
@@ -191,7 +113,7 @@ class Run:
     @property
     def estimate(self) -> float:
         """The bound of the whole tree, in units of the scaled matrix."""
-        open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
+        open_nodes = max((node.bound for node in self.heap), default=-np.inf)
         value = self.best.value / self.unit
         # If the values of two supports differ by at most EQUAL, the first is kept and not the better one.
         margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
@@ -220,22 +142,19 @@ class Run:
         return True
 
     def _process_root(self) -> None:
-        problem = self.problem
+        problem, root = self.problem, self.heap[0]
         n, k = problem.n_features, problem.cardinality
-        root = self.heap[0][2]
-        if len(problem.forced) < k:
-            vector = self.first.vector(n)
-            problem.monitor.tick("exact, first node", best=self.best.value)
-            with problem.monitor.hidden():
+        relaxed: RowLevelSolution | None = None
+        problem.monitor.tick("exact, first node", best=self.best.value)
+        with problem.monitor.hidden():
+            if len(problem.forced) < k:
+                vector = self.first.vector(n)
                 relaxed = ROOT.solve(
                     self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
                 )
-            root = replace(root.bounded(relaxed), start=relaxed)
-            self.heap = [(-root.bound, root.place, root)]
-            if root.bound > self.beat:
-                self._round(relaxed)
-        with problem.monitor.hidden():
-            self._replace_first([self.process(root, self.beat)])
+                if relaxed.estimate > self.beat and not problem.monitor.is_over:
+                    self._round(relaxed)
+            self._replace_first([self.process(root, self.beat, relaxed)])
 
     def _round(self, relaxed: RowLevelSolution) -> None:
         """Improve the support of the largest weights in the relaxation by exchanges."""
@@ -245,14 +164,14 @@ class Run:
 
     def _branch(self, pool: Executor) -> None:
         limit = self.settings.node_limit
-        while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
+        while self.heap and self.heap[0].bound > self.beat and (limit is None or self.nodes < limit):
             stage = f"exact, {self._count()}, {len(self.heap)} open"
             self.problem.monitor.tick(stage, best=self.best.value, bound=self.estimate * self.unit)
             with self.problem.monitor.hidden():
-                self._replace_first(self._children(self.heap[0][2], pool))
-        if not self.heap or -self.heap[0][0] <= self.beat:
+                self._replace_first(self._children(self.heap[0], pool))
+        if not self.heap or self.heap[0].bound <= self.beat:
             # The open nodes hold no support worth finding.
-            self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
+            self.settled = max([self.settled, *(node.bound for node in self.heap)])
             self.heap = []
 
     def _children(self, node: Node, pool: Executor) -> list[Outcome]:
@@ -262,21 +181,21 @@ class Run:
         feature with the lowest bound without it divides the node.
         """
         outcomes: list[Outcome] = []
-        for begin in range(0, len(node.branch), PROBED_TOGETHER):
-            features = node.branch[begin : begin + PROBED_TOGETHER]
-            probes = [node.without(np.array([feature])) for feature in features]
+        for begin in range(0, len(node.features), PROBED_TOGETHER):
+            probes = [node.without(int(feature)) for feature in node.features[begin : begin + PROBED_TOGETHER]]
             outcomes += pool.map(self.process, probes, repeat(self.beat))
             if all(outcome.node is not None for outcome in outcomes[begin:]):
                 break
         used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
         if not used:
             used = [int(np.argmin([o.node.bound for o in outcomes if o.node is not None]))]
-        children = []
+        features = node.features
         for i in used:
-            without, within = self.record.branched(node.place, int(node.branch[i]))
-            children.append(outcomes[i].at(without))
-            node = replace(node.within(node.branch[i : i + 1]), place=within)
-        return [*children, self.process(node, self.beat)]
+            feature = int(features[i])
+            within = node.within(feature)
+            node.branch.divided(feature, outcomes[i].branch, within.branch)
+            node = within
+        return [*(outcomes[i] for i in used), self.process(node, self.beat)]
 
     def _replace_first(self, outcomes: list[Outcome]) -> None:
         """Put the outcomes of the first open node, or of its children, in its place."""
@@ -284,15 +203,13 @@ class Run:
         for outcome in outcomes:
             self.nodes += 1
             self.relaxations += outcome.relaxations
-            self.record.put(outcome)
             for support in outcome.candidates:
                 self.best.offer(float(values_of(self.problem, support[None])[0]), support)
             self.settled = max(self.settled, outcome.settled)
             if outcome.node is not None:
-                heap.append((-outcome.node.bound, outcome.place, outcome.node))
-        heapq.heapify(heap)
+                heap.append(outcome.node)
         # In one step: if Ctrl-C comes before it, the node still counts as open.
-        self.heap = heap
+        self.heap = sorted(heap, key=lambda node: -node.bound)
 
     def _count(self) -> str:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
@@ -307,32 +224,27 @@ class Run:
         found = self.best.solution(status, method=self.first.method, iterations=self.nodes)
         reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
         if self.closed is not None:
-            witness: Witness | None = _scaled(self.closed.witness, self.unit)
             reason = f"the bound by {self.closed.kind} meets the value found"
-        else:
-            witness = _scaled(self.record.witness(), self.unit)
-            if self.record.cut_off:
-                reason += "; the tree is too large to keep, so only its upper part can be proved"
+        found = replace(found, estimate=max(self.estimate * self.unit, found.value), reason=reason)
         # With features forced in, or signs, the tree is not about all supports of S.
-        of_all_supports = not len(self.problem.forced) and not self.problem.nonnegative
-        return replace(
-            found,
-            status=status,
-            estimate=max(self.estimate * self.unit, found.value),
-            witness=witness if of_all_supports else None,
-            reason=reason,
-        )
+        if len(self.problem.forced) or self.problem.nonnegative:
+            return found
+        if self.closed is not None:
+            return replace(found, witness=_scaled(self.closed.witness, self.unit))
+        try:
+            bound = prove_grown(self.root)
+        except ProofError:
+            return found
+        return replace(found, witness=bound.witness, bound=bound)
 
 
-def _scaled(witness: Witness | None, scale: float) -> Witness | None:
+def _scaled(witness: Witness, scale: float) -> Witness:
     """Return a witness of the scaled matrix as one of S."""
     match witness:
         case DualWitness():
             return _scaled_point(witness, scale)
         case Proposition2Witness():
             return replace(witness, weights=witness.weights / np.sqrt(scale), rho=witness.rho * scale)
-        case TreeWitness():
-            return TreeWitness(tuple(_scaled_node(node, scale) for node in witness.nodes))
     return witness
 
 
@@ -349,12 +261,6 @@ def _scaled_point(point: DualWitness, scale: float) -> DualWitness:
         rho=point.rho * scale,
         shift=point.shift * scale,
     )
-
-
-def _scaled_node(node: TreeNode, scale: float) -> TreeNode:
-    decisions = tuple(replace(d, witness=_scaled_point(d.witness, scale)) for d in node.decisions)
-    bound = _scaled_point(node.bound, scale) if isinstance(node.bound, DualWitness) else node.bound
-    return replace(node, decisions=decisions, bound=bound)
 
 
 # With more features elimination comes first. Up to this size the relaxation of the root takes seconds.

@@ -18,7 +18,6 @@ from laconic.covariance.make import Recipe
 from laconic.proof.gate import WITNESSES, prove, proved_lower, relative_gap
 from laconic.proof.witness import ProofError, Proved, Witness, no_features
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
-from laconic.proof.witness_tree import Decision, TreeNode
 
 # The name and version of the file format.
 FORM, SCHEMA = "laconic certificate", 1
@@ -233,7 +232,7 @@ class Certificate:
 
 def stored_types() -> dict[str, type]:
     """Return the classes that the file of a certificate may hold, by name."""
-    own = (Certificate, Recipe, JointWitness, TreeNode, Decision)
+    own = (Certificate, Recipe, JointWitness)
     return {**WITNESSES, **{cls.__name__: cls for cls in own}}
 
 
