@@ -69,7 +69,7 @@ def test_what_rounding_could_undo_puts_no_feature_out(monkeypatch):
     for rounding in (reduction_by_dual_point.EPS, 1e-5, 1e-4):
         monkeypatch.setattr(reduction_by_dual_point, "EPS", rounding)
         decision = eliminate_by_dual_point(problem, first, first.value).decision
-        counts.append(0 if decision is None else len(decision.out))
+        counts.append(0 if decision is None else len(decision.decisions[0].out))
     assert counts[0] >= counts[1] >= counts[2]
     assert counts[0] > 0 == counts[2]
 

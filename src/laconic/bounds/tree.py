@@ -234,7 +234,9 @@ class Run:
         try:
             bound = prove_grown(self.root)
         except ProofError:
-            return found
+            # The search was stopped before the first bound, or the matrix is out of the range of proofs.
+            witness, proved = self.root.tree()
+            return replace(found, witness=witness if proved.value < np.inf else None)
         return replace(found, witness=bound.witness, bound=bound)
 
 
