@@ -6,11 +6,10 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from laconic.bounds.tight import on_all
+from laconic.bounds.tight import on_all, own_estimate
 from laconic.bounds.tree import TreeSearch, search_penalized
 from laconic.core.arrays import Indices
 from laconic.proof import Estimate
-from laconic.proof.gate import kind_of
 from laconic.search.auto import Auto
 from laconic.search.problem import Abilities, Problem, Solution
 from laconic.search.support import EQUAL
@@ -77,7 +76,7 @@ class Exact:
         """Yield the bound of the tree."""
         found = self.search(problem, solution)
         if found.witness is not None:
-            yield Estimate(found.estimate, kind_of(found.witness), problem.cardinality, found.witness)
+            yield own_estimate(found, problem.cardinality)
 
 
 @dataclass(frozen=True)

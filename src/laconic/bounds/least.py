@@ -11,10 +11,9 @@ import numpy as np
 
 from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof, fast_estimates
-from laconic.bounds.tight import estimates_with_hidden, solve_at_hand, tight_estimates
+from laconic.bounds.tight import estimates_with_hidden, own_estimate, solve_at_hand, tight_estimates
 from laconic.core.arrays import PROVED
 from laconic.proof import Estimate, ProofError, UpperBound, prove
-from laconic.proof.gate import kind_of
 from laconic.proof.witness_plain import TraceWitness
 from laconic.search import Swaps
 from laconic.search.problem import Problem, Solution, stopped_or
@@ -38,11 +37,11 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
     if is_exact(proof):
         found = proof.search(problem, solution)
         # The bound of the tree is the solution's own now. If it leaves a gap, fast bounds may be lower.
-        return bound_and_improve(problem, found, "fast")[0], found
+        return bound_and_improve(problem, found, "fast")[0], replace(found, bound=None)
     estimates: list[Estimate] = []
     best = solution
     if solution.witness is not None and np.isfinite(solution.estimate):
-        estimates.append(Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness))
+        estimates.append(own_estimate(solution, problem.cardinality))
     with problem.monitor.watch():
         if not estimates or not closes(estimates[0], solution):
             for estimate, found in _estimates(problem, solution, proof):

@@ -422,6 +422,7 @@ def search_blocks(
         best,
         status=first.status,
         estimate=max(estimate + between, best.value),
+        bound=None,
         # No entry within a block was set to zero, so the threshold of the witness is zero.
         witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
         iterations=nodes,

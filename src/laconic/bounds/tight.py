@@ -41,7 +41,6 @@ from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.gate import kind_of
 from laconic.proof.witness import Witness
 from laconic.proof.witness_reduction import TwoGroupsWitness
-from laconic.proof.witness_tree import TreeWitness
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.proposition_2 import proposition_2_below, proposition_2_bound
 from laconic.relaxations.rows import RowLevels
@@ -98,7 +97,7 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
     first = replace(solution, status=Status.LOCAL, estimate=np.inf, witness=None)
     found = TreeSearch(gap=GAP, node_limit=NODES).search(free, first, quick=False)
     if found.witness is not None:
-        yield _estimate_of(found, k), found
+        yield own_estimate(found, k), replace(found, bound=None)
     else:
         problem.monitor.tick()
         S = covariance.submatrix(np.arange(n))
@@ -106,13 +105,13 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
         yield Estimate(levels.estimate, "row levels", k, levels.witness()), found
 
 
-def _estimate_of(found: Solution, k: int) -> Estimate:
-    """Return the estimate of a tree. A tree that has only its root is named after the relaxation of the root."""
-    witness = found.witness
+def own_estimate(found: Solution, k: int) -> Estimate:
+    """Return the estimate of a solver. That of a tree is proved already."""
+    witness, bound = found.witness, found.bound
     assert witness is not None
-    if isinstance(witness, TreeWitness) and witness.is_a_point:
-        return Estimate(found.estimate, "row levels", k, witness)
-    return Estimate(found.estimate, "branch and bound", k, witness)
+    if bound is not None and bound.witness is witness:
+        return bound
+    return Estimate(found.estimate, kind_of(witness), k, witness)
 
 
 def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:
@@ -149,7 +148,7 @@ def on_all(problem: Problem, found: Solution) -> Solution:
     hand = problem.covariance.at_hand
     if hand is None:
         return found
-    solution = replace(found, support=hand[found.support], estimate=np.inf, witness=None)
+    solution = replace(found, support=hand[found.support], estimate=np.inf, bound=None, witness=None)
     if found.witness is None:
         return solution
     own = Estimate(found.estimate, kind_of(found.witness), len(found.support), found.witness)

@@ -347,6 +347,7 @@ class TreeSearch:
         return replace(
             better,
             estimate=max(found.estimate, others),
+            bound=None,
             witness=elimination.lift(found.witness),
             reason=f"{len(kept)} of {problem.n_features} features kept; {found.reason}",
         )
@@ -410,6 +411,7 @@ def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Soluti
         solution,
         support=worth[solution.support],
         estimate=estimate,
+        bound=None,
         witness=None,
         status=status,
         iterations=nodes,

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import PROVED, Floats, Indices
-from laconic.core.store import Budget, Decoder, files_of, read_document, write_files
+from laconic.core.store import Budget, Decoder, encoded, files_of, read_document, write_files
 from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
@@ -201,6 +201,13 @@ class Certificate:
         rule = self.deflation
         taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
         return f"Variances are those in {made} {of} the digest {self.digest}{taken}."
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the arrays. Files are packed, so together they are mostly smaller."""
+        arrays: dict[str, Any] = {}
+        encoded(self, arrays, stored_types())
+        return sum(array.nbytes for array in arrays.values())
 
     def files(self, name: str) -> dict[str, bytes]:
         """Return the files of the certificate by name: NPZ if arrays are large, and last the JSON file `name`."""

@@ -203,7 +203,7 @@ class TreeWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         # A tree that is only its root is known by the relaxation of the root.
-        return "branch and bound", "row levels"
+        return ("row levels", "branch and bound") if self.is_a_point else ("branch and bound", "row levels")
 
 
 def _written(node: TreeNode) -> TreeWitness:
