@@ -335,8 +335,8 @@ LARGEST_CODES, COARSE_FROM = (15, LARGEST_CODE, 2**15 - 129), 0.002
 LOST = 1e-3
 # Levels and weights keep so many binary digits.
 LEVEL_DIGITS, WEIGHT_DIGITS = 16, 8
-# The weights are near their limits after so many rounds.
-WEIGHT_ROUNDS = 10
+# The weights are near their limits after so many rounds. They lie between this and its inverse.
+WEIGHT_ROUNDS, LEAST_WEIGHT = 10, 1e-9
 
 
 def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int) -> Point:
@@ -355,12 +355,13 @@ def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int
         norm_price = float(h[~inside].max(initial=0.0))
         size = np.abs(N)
         np.fill_diagonal(size, 0.0)
+        size /= max(float(size.max(initial=0.0)), SMALLEST_NORMAL)
         for _ in range(WEIGHT_ROUNDS):
-            weights = size.sum(axis=1) / np.maximum((1.0 / weights) @ size, SMALLEST_NORMAL)
-            weights = np.clip(weights / max(float(np.median(weights)), SMALLEST_NORMAL), 1e-9, 1e9)
+            weights = size.sum(axis=1) / np.maximum((1.0 / weights) @ size, LEAST_WEIGHT)
+            weights = np.clip(weights / max(float(np.median(weights)), LEAST_WEIGHT), LEAST_WEIGHT, 1.0 / LEAST_WEIGHT)
         own.append(h[inside])
     else:
-        own.append(np.zeros(int(inside.sum())))
+        own.append(np.zeros(int(np.count_nonzero(inside))))
     half = 0.5 * (m[:, None] + m)
     pairs = np.triu_indices(len(L), 1)
     D, half = D[pairs], half[pairs]

@@ -441,9 +441,8 @@ class Branch:
 
     def __init__(self, case: Case) -> None:
         self.start = self.case = case  # the supports of the node, and those that no decision has excluded
-        self.proved: Proved | None = None  # a bound on the supports that earlier rounds leave, or that all leave
         self._rounds: list[_PackedRound] = []
-        self._listed = False
+        self._listed: Proved | None = None  # the bound of a list of the supports that remain
         self._feature, self._children = -1, tuple[Branch, ...]()
 
     @classmethod
@@ -457,8 +456,7 @@ class Branch:
             proved = self.case.bounded(point)
             if proved.value <= enough:
                 break
-        self.proved = proved
-        self._rounds.append(_PackedRound(_written_point(point)))
+        self._rounds.append(_PackedRound(_written_point(point), proved))
         return point, proved
 
     def decide(self, point: Point, decision: Decision, most: float) -> Proved | None:
@@ -477,8 +475,8 @@ class Branch:
 
     def listed(self) -> Proved:
         """End the node: bound the supports that remain one by one."""
-        self.proved, self._listed = self.case.listed(), True
-        return self.proved
+        self._listed = self.case.listed()
+        return self._listed
 
     def divided(self, feature: int, without: "Branch", within: "Branch") -> None:
         """Divide the supports that remain by a feature. The parts may be about more supports than that."""
@@ -500,26 +498,29 @@ class Branch:
         return TreeWitness.joined(parts), proved
 
     def _least(self, children: list[tuple[list[TreeWitness], Proved]]) -> tuple[list[TreeWitness], Proved]:
-        """Return the node with its bound: divided, given its children, or by its own bound if that is no larger."""
-        rounds, best = self._rounds, (list[TreeWitness](), NO_BOUND)
+        """Return the least of the bounds that a node has: divided, given its children, by a list, or by a point."""
+        rounds = self._rounds
+        excluded = [NO_SUPPORT]
+        for part in rounds:
+            excluded.append(max(excluded[-1], part.excluded))
+        best: tuple[list[TreeWitness], Proved] = [], NO_BOUND
         if children:
             below = [part for parts, _ in children for part in parts]
-            proved = max([last for _, last in children] + [part.excluded for part in rounds])
-            best = [_packed(rounds, self._feature), *below], proved
-        if self.proved is None:
-            return best
-        # The last point bounds what earlier rounds leave. A list is about what all leave.
-        before = rounds if self._listed else rounds[:-1]
-        proved = max([self.proved] + [part.excluded for part in before])
-        if proved > best[1]:
-            return best
-        last = [] if self._listed else [_PackedRound(rounds[-1].point)]
-        return [_packed([*before, *last], LISTED if self._listed else BOUNDED)], proved
+            best = [_packed(rounds, self._feature), *below], max(excluded[-1], *(proved for _, proved in children))
+        if self._listed is not None:
+            best = [_packed(rounds, LISTED)], max(excluded[-1], self._listed)
+        # A point bounds what earlier rounds leave.
+        for i, part in enumerate(rounds):
+            proved = max(excluded[i], part.proved)
+            if proved < best[1]:
+                best = [_packed([*rounds[:i], _PackedRound(part.point, part.proved)], BOUNDED)], proved
+        return best
 
 
-@dataclass
+@dataclass(eq=False)
 class _PackedRound:
     point: TreeWitness
+    proved: Proved  # the bound by the point
     decisions: list[TreeWitness] = field(default_factory=list)
     excluded: Proved = NO_SUPPORT  # the bound of the supports that the decisions exclude
 
