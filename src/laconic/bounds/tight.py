@@ -97,7 +97,7 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
     first = replace(solution, status=Status.LOCAL, estimate=np.inf, witness=None)
     found = TreeSearch(gap=GAP, node_limit=NODES).search(free, first, quick=False)
     if found.witness is not None:
-        yield own_estimate(found, k), replace(found, bound=None)
+        yield own_estimate(found, k, "branch and bound"), replace(found, bound=None)
     else:
         problem.monitor.tick()
         S = covariance.submatrix(np.arange(n))
@@ -105,13 +105,13 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
         yield Estimate(levels.estimate, "row levels", k, levels.witness()), found
 
 
-def own_estimate(found: Solution, k: int) -> Estimate:
-    """Return the estimate of a solver. That of a tree is proved already."""
+def own_estimate(found: Solution, k: int, kind: str = "") -> Estimate:
+    """Return the estimate of a solver. That of a tree is proved already. `kind` names the others."""
     witness, bound = found.witness, found.bound
     assert witness is not None
     if bound is not None and bound.witness is witness:
         return bound
-    return Estimate(found.estimate, kind_of(witness), k, witness)
+    return Estimate(found.estimate, kind or kind_of(witness), k, witness)
 
 
 def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:

@@ -63,7 +63,7 @@ def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monit
 
 
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
-ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
+ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.005)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 
 
