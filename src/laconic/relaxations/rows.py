@@ -448,7 +448,7 @@ class RowLevels:
             before = start.state
             if np.isin(inside, before.keep).all():
                 if vector is not None:
-                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector), k))
+                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector), k, parts))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
         return RowState.around(S, k, inside, _rough_component(S, k) if vector is None else vector, parts)
 
