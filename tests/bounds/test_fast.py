@@ -5,17 +5,17 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from laconic.bounds.fast import fast_estimates
+from laconic.bounds.least import bound_support
+from laconic.proof.witness_reduction import EliminationWitness
 
 from helpers import best_value
 from laconic import SparsePCA, verify
-from laconic.bounds.fast import fast_estimates
-from laconic.bounds.least import bound_support
 from laconic.core.arrays import PROVED
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import spiked_rows
 from laconic.proof import prove, proved_upper
-from laconic.proof.witness_reduction import EliminationWitness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.search import Auto
 from laconic.search.problem import Problem, Status

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.every_bound import every_bound
+from laconic.bounds.least import bound_and_improve, bound_support
+from laconic.bounds.path_bounds import bound_path
+from laconic.proof.witness_reduction import EliminationWitness, TwoGroupsWitness
 
 from helpers import best_value, minus, random_psd, solved_exactly
 from laconic import SparsePCA, verify
-from laconic.bounds.least import bound_and_improve, bound_support
-from laconic.bounds.path_bounds import bound_path
 from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor
 from laconic.covariance import (
@@ -22,7 +23,6 @@ from laconic.covariance import (
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.proof import UpperBound, proved_upper
 from laconic.proof.gate import kind_of
-from laconic.proof.witness_reduction import EliminationWitness, TwoGroupsWitness
 from laconic.proof.witness_tree import TreeWitness
 from laconic.search.auto import Auto
 from laconic.search.greedy import VarianceSorting

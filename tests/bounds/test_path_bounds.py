@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-
-from helpers import best_value, bound_of, random_psd
 from laconic.bounds.fast import check_proof
 from laconic.bounds.least import bound_support
 from laconic.bounds.path_bounds import bound_path, prove_path
+
+from helpers import best_value, bound_of, random_psd
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, covariance_of
 from laconic.proof import Estimate, ProofError, UpperBound, proved_upper

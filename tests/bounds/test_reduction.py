@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness
 
 from helpers import PROBLEMS, SEEDS, best_value, case, random_psd, solved_exactly
 from laconic.bounds.reduction import (
@@ -24,7 +25,6 @@ from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.proof import proved_upper
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_plain import TraceWitness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.l1 import PenaltyForm
 from laconic.relaxations.l1_splitting import Splitting

@@ -5,17 +5,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.bounds.least import bound_support
+from laconic.bounds.tight import solve_at_hand
+from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess
 
 from helpers import bound_of, certified, path_of
 from laconic import SparsePCA, verify
-from laconic.bounds.least import bound_support
-from laconic.bounds.tight import solve_at_hand
 from laconic.covariance import DenseCovariance, Screening
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.rows import ArraySource
 from laconic.proof import ProofError, prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess
 from laconic.search import Auto
 from laconic.search.problem import Problem
 

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laconic.bounds.least import bound_support
 from tests.helpers import best_value
 
-from laconic.bounds.least import bound_support
 from laconic.core.eigenvalues import RowProducts
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance

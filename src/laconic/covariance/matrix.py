@@ -75,6 +75,11 @@ class Covariance(ABC):
     _pairs: "Pairs | None" = None
 
     @cached_property
+    def leading_pairs(self) -> dict[tuple[int, float], tuple[float, Floats]]:
+        """The largest eigenvalue and its vector, for each seed and accuracy that `largest_eigenpair` was asked for."""
+        return {}
+
+    @cached_property
     def factor(self) -> Floats | None:
         """A with S = A'A up to `factor_error`, if the kind holds it."""
         return None
@@ -461,6 +466,8 @@ def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
 ACCURACY = 1e-6
 # The rank is found when at most this share of each variance is left.
 LEFT = 1e-10
+# At a coarse accuracy so many vectors are enough for one eigenvalue. The library's default is 20 products at least.
+COARSE, LANCZOS_VECTORS = 1e-4, 12
 
 
 def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
@@ -472,11 +479,18 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
         The covariance S.
     seed, tolerance
         The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
+
+    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
     """
-    n = covariance.n_features
-    if n <= CHEAP_EIGENVALUES:
-        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
-    return _largest(covariance.product, n, seed, tolerance)
+    n, known = covariance.n_features, covariance.leading_pairs
+    if (seed, tolerance) not in known:
+        known[seed, tolerance] = (
+            extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+            if n <= CHEAP_EIGENVALUES
+            else _largest(covariance.product, n, seed, tolerance)
+        )
+    value, vector = known[seed, tolerance]
+    return value, vector.copy()
 
 
 def largest_eigenpairs(
@@ -532,8 +546,9 @@ def _several(
     """Return the largest eigenvalues, increasing, and their vectors, by Lanczos' method."""
     operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(n)
+    few = LANCZOS_VECTORS if tolerance >= COARSE and count == 1 else None
     try:
-        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance, ncv=few)
     except ArpackNoConvergence as error:
         if len(error.eigenvalues) < count:
             raise

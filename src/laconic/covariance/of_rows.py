@@ -151,10 +151,9 @@ def covariance_of(
         return DenseCovariance(matrix, spread=spread, slack=standard.slack), standard
     factor = np.array(X, dtype=np.float64, order="C")
     factor -= standard.means
-    factor *= standard.scales
+    factor *= standard.units
     if weights is not None:
         factor *= np.sqrt(weights)[:, None]
-    factor /= np.sqrt(standard.divisor)
     factor[:, standard.constant] = 0.0
     # Each entry of the factor was rounded at most six times.
     return FactorCovariance(factor, apart=standard.spread(standard.own, 0), slack=standard.slack), standard

@@ -108,10 +108,12 @@ class StepsWitness(Witness):
     @property
     def innermost(self) -> Step:
         """The direct step from which the last one follows: that about the features which were not left out."""
-        step = self.steps[-1]
-        while not isinstance(step.how, Witness):
-            step = self.steps[_used(step)[0]]
-        return step
+        place = len(self.steps) - 1
+        while not isinstance(self.steps[place].how, Witness):
+            before, place = place, _used(self.steps[place])[0]
+            if not 0 <= place < before:
+                raise ValueError(f"Step {before} of the witness refers to step {place}, which is not before it.")
+        return self.steps[place]
 
     def reads(self, n: int) -> Indices:
         """Return the features of the steps that are proved directly or by rows."""
@@ -255,12 +257,12 @@ class Ledger:
             raise ValueError("A step by rows must keep some of its features.")
         inner = self._earlier(how.kept, step, q, kept)
         out = np.flatnonzero(~np.isin(own, kept))
-        if not len(out):
-            return inner
         if q == 1:
-            return max(inner, Proved(float(part.variances[out].max()), 0.0))
+            return max(inner, Proved(float(part.variances[out].max(initial=-math.inf)), 0.0))
         smaller_step = replace(step, cardinality=q - 1)
         smaller = self._earlier(how.smaller, smaller_step, q - 1, own)
+        if not len(out):
+            return inner
         strong = checked_features(how.strong, part.n_features, "strong")
         reach = reach_by_rows(part, q, smaller.value, out, strong)
         return max(inner, Proved(float(reach.max()), smaller.margin))
