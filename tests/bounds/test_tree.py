@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from laconic.bounds.exact import Exact, Penalized
 from studies.data import load_benchmark
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds import exact, fixing
 from laconic.bounds import tree as run
-from laconic.bounds.exact import Exact, Penalized
 from laconic.bounds.tree import TreeSearch
 from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
