@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from laconic.proof.witness_reduction import EliminationWitness
 from matplotlib.ticker import FuncFormatter
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -15,7 +16,6 @@ from laconic.bounds.reduction import kept_by_penalty, kept_by_value, two_groups_
 from laconic.covariance import DenseCovariance, covariance_of, largest_eigenpair
 from laconic.methods import Dspca, Exact, Thresholding
 from laconic.proof import Estimate, ProofError, prove
-from laconic.proof.witness_reduction import EliminationWitness
 from laconic.relaxations.rows import RowLevels
 from laconic.search.problem import Problem
 from studies.data import load_reuters_c50

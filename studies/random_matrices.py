@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from laconic.bounds.least import bound_support
 from matplotlib.ticker import FuncFormatter
 
 import studies.common as common
-from laconic.bounds.least import bound_support
 from laconic.covariance import DenseCovariance
 from laconic.datasets import gaussian_gram, noisy_rank_one
 from laconic.methods import ApproximateGreedy, Exact, Exhaustive, Greedy

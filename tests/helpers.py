@@ -11,8 +11,7 @@ import laconic
 from laconic.bounds.methods import SOLVERS
 from laconic.bounds.prove import Exact, prove
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.after_deflation import Step
-from laconic.covariance.deflation import HOTELLING
+from laconic.covariance.deflation import HOTELLING, Step
 from laconic.covariance.matrix import Covariance
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
@@ -273,7 +272,7 @@ class InterruptedCovariance(DenseCovariance):
 
 def solved_exactly(problem, **settings):
     """Search for a support, then grow the tree of cases, as ``proof="exact"`` does."""
-    return prove(problem, Auto().solve(problem), Exact(**settings))
+    return prove(problem, Auto().solve(problem), Exact(**settings))[0]
 
 
 def given(data, kind="auto"):

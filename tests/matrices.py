@@ -1,5 +1,6 @@
 """Matrices of every kind that has broken a bound or a search, and the truth about them by looking at all supports."""
 
+from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
@@ -143,3 +144,28 @@ def best_support(S, k):
     """The support that reaches it."""
     chosen = supports(len(S), k)
     return chosen[int(values(S, chosen).argmax())]
+
+
+def fractions(array):
+    """The same numbers as fractions, for exact arithmetic."""
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
+
+
+def is_semidefinite(M):
+    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
+    M = M.copy()
+    for j in range(len(M)):
+        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
+            return False
+        if M[j, j]:
+            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
+    return True
+
+
+def sparse_unit_vectors(count, n, k, seed):
+    """Neither eigenvectors nor orthogonal to each other: what sparse components are."""
+    rng = np.random.default_rng(seed)
+    Z = np.zeros((count, n))
+    for row in Z:
+        row[rng.permutation(n)[:k]] = rng.standard_normal(k)
+    return Z / np.linalg.norm(Z, axis=1, keepdims=True)

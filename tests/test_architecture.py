@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from numpydoc.docscrape import get_doc_object
 
 import laconic
 from laconic.methods import SOLVERS
@@ -19,18 +20,7 @@ from laconic.methods import SOLVERS
 SOURCE = Path(laconic.__file__).parent
 
 # The rooms on the road, from the data to the command line. Each imports only rooms above it.
-ROOMS = [
-    "core",
-    "data",
-    "covariance",
-    "proof",
-    "search",
-    "relaxations",
-    "bounds",
-    "model",
-    "report",
-    "cli",
-]
+ROOMS = ["core", "data", "covariance", "proof", "search", "relaxations", "bounds", "model", "report", "cli"]
 # The file that gathers the solvers for users, and the rooms that it may import. Rooms after these may import it.
 DOORS = {"methods": {"search", "bounds"}}
 # Rooms whose files are all on one level.
@@ -227,17 +217,9 @@ def test_every_public_name_resolves_and_has_a_docstring(room):
 
 def section(thing, *titles):
     """The names described under a numpydoc title: "a, b : int" describes both."""
-    lines = inspect.getdoc(thing).splitlines()
-    names = set()
-    for title in titles:
-        for place, line in enumerate(lines[:-1]):
-            if line == title and set(lines[place + 1]) == {"-"}:
-                for later, following in zip(lines[place + 2 :], [*lines[place + 3 :], ""], strict=True):
-                    if following and set(following) == {"-"}:
-                        break
-                    if later and not later.startswith(" "):
-                        names |= {name.strip(" *") for name in later.split(":")[0].split(",")}
-    return names
+    document = get_doc_object(thing, config={"show_class_members": False})
+    entries = [entry.name for title in titles for entry in document[title]]
+    return {name.strip(" *") for entry in entries for name in entry.split(",")}
 
 
 def parameters(function):

@@ -54,22 +54,13 @@ SENTENCES = {
         ["X ", "NaN", "row 1", "column 'a'"],
     ),
     "infinite": (fit(INF), ["X ", "inf", "row 3", "column 2", "2 entries"]),
-    "NaN in float32": (fit(NAN.astype(np.float32)), ["X ", "NaN", "row 3", "column 2"]),
     "no rows": (fit(np.empty((0, 4))), ["X has no rows", "at least two"]),
     "one row": (fit(X[:1]), ["X has 1 row ", "at least two"]),
     "no columns": (fit(np.empty((5, 0))), ["0 feature(s)", "(5, 0)"]),
     "three axes": (fit(X[None]), ["dim 3"]),
     "cardinality 0": (fit(X, cardinality=0), ["cardinality", "0"]),
-    "cardinality -1": (fit(X, cardinality=-1), ["cardinality", "-1"]),
     "cardinality 5": (fit(X, cardinality=5), ["cardinality=5", "number of features, 4"]),
-    "cardinality 5 later": (fit(X, n_components=2, cardinality=[2, 5]), ["cardinality=5", "number of features, 4"]),
     "cardinality 2 of one feature": (fit(X[:, :1], cardinality=2), ["cardinality=2", "X has 1 feature(s)"]),
-    "cardinality 2 of one feature of S": (fit_covariance(S[:1, :1], cardinality=2), ["cardinality=2", "S has 1 f"]),
-    "2 components of one feature": (
-        fit(X[:, :1], n_components=2, cardinality=1),
-        ["n_components=2", "X has 1 feature(s)"],
-    ),
-    "cardinality 0 later": (fit(X, n_components=2, cardinality=[2, 0]), ["cardinality=0", "between 1 and"]),
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),
     "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "whole numbers"]),
@@ -86,17 +77,12 @@ SENTENCES = {
         ["Component 2", "forced_in leaves it no other feature", "a larger cardinality"],
     ),
     "share 0": (fit(X, cardinality=0.0), ["cardinality=0.0", "share"]),
-    "share 1.1": (fit(X, cardinality=1.1), ["cardinality=1.1", "at most 1.0"]),
     "unknown proof": (fit(X, proof="sloppy"), ["proof='sloppy'", "exact"]),
     "exact method": (fit(X, method="exact"), ["method='exact'", "proof='exact'"]),
     "n_components 0": (fit(X, n_components=0), ["n_components", "0"]),
     "n_components 5": (fit(X, n_components=5, cardinality=1), ["n_components=5", "number of features, 4"]),
     "more components than rank": (
         fit(np.random.default_rng(0).standard_normal((4, 10)), n_components=4, cardinality=2),
-        ["n_components=4", "rank", "n_components=3"],
-    ),
-    "more components than rank of a sparse table": (
-        fit(sp.random(4, 10, 0.9, format="csr", random_state=0), n_components=4, cardinality=2),
         ["n_components=4", "rank", "n_components=3"],
     ),
     "more components than rank of a covariance": (
@@ -106,7 +92,6 @@ SENTENCES = {
     "not square": (fit_covariance(X), ["S ", "(20, 4)", "square"]),
     "not symmetric": (fit_covariance(S + np.triu(np.ones((4, 4)), 1)), ["S ", "symmetric", "S[0, ", f"{S[1, 0]:.6g}"]),
     "NaN in S": (fit_covariance(np.array([[1, np.nan], [np.nan, 1.0]])), ["S ", "NaN", "row 0", "column 1"]),
-    "infinity in S": (fit_covariance(np.array([[np.inf, 0], [0, 1.0]])), ["S ", "inf", "row 0", "column 0"]),
     "text in S": (fit_covariance(np.array([["a", 2], [2, 1.0]], dtype=object)), ["S ", "object", "'a'"]),
     "complex S": (fit_covariance(S + 0j), ["S ", "complex128"]),
     "empty S": (fit_covariance(np.empty((0, 0))), ["S ", "empty"]),
@@ -114,10 +99,6 @@ SENTENCES = {
     "too few names": (fit_covariance(S, feature_names=["a"]), ["feature_names", "1 names", "4 features"]),
     "a name twice": (fit_covariance(S, feature_names=list("abca")), ["feature_names", "'a'", "more than once"]),
     "a name twice in a frame": (fit(pd.DataFrame(X, columns=list("abca"))), ["X ", "'a'", "more than once"]),
-    "a name twice in pyarrow": (
-        fit(pa.Table.from_arrays([pa.array([1.0, 2])] * 2, names=["a", "a"])),
-        ["X ", "'a'", "more than once"],
-    ),
     "a name twice in a frame S": (
         fit_covariance(pd.DataFrame(S, columns=list("abca"))),
         ["S ", "'a'", "more than once"],
@@ -133,24 +114,14 @@ SENTENCES = {
     "text column": (fit(TEXT), ["X ", "'e'"]),
     "date column": (fit(FRAME.assign(e=pd.Timestamp("2020-01-01"))), ["X ", "'e'", "datetime"]),
     "text column in polars": (fit(pl.from_pandas(TEXT)), ["X ", "'e'", "String"]),
-    "text column in pyarrow": (fit(pa.table({"a": ["x", "y"], "b": [1, 2]})), ["X ", "'a'", "String"]),
     "lazy frame": (fit(pl.from_pandas(FRAME).lazy()), ["X ", "LazyFrame", "collect()"]),
     "forced in more than k": (fit(X, cardinality=1, forced_in=[0, 1]), ["forced_in", "2 features", "cardinality=1"]),
-    "forced in more than the least k": (
-        fit(X, n_components=2, cardinality=[3, 1], forced_in=[0, 1]),
-        ["forced_in", "2 features", "cardinality=1"],
-    ),
     "forced unknown name": (fit(FRAME, forced_in=["z"]), ["forced_in", "'z'"]),
     "forced name without names": (fit(X, forced_in=["z"]), ["forced_in", "'z'", "no feature names"]),
     "forced place too large": (fit(X, forced_in=[4]), ["forced_in", "4", "0 to 3"]),
     "forced place negative": (fit(X, forced_in=[-1]), ["forced_in", "-1", "0 to 3"]),
-    "forced place a float": (fit(X, forced_in=[1.5]), ["forced_in", "1.5"]),
     "forced by a mask": (fit(X, forced_in=[True, False, False, False]), ["forced_in", "True"]),
     "cardinality true": (fit(X, cardinality=True), ["cardinality=True", "whole number"]),
-    "cardinality true among others": (
-        fit(X, n_components=2, cardinality=[True, 2]),
-        ["cardinality=[True, 2]", "whole numbers"],
-    ),
     "n_components true": (fit(X, n_components=True), ["n_components=True", "int"]),
     "forced in and disjoint": (
         fit(X, n_components=2, cardinality=2, joint="disjoint", forced_in=[1]),
@@ -176,7 +147,6 @@ SENTENCES = {
     "too few weights": (fit(X, np.ones(3)), ["sample_weight", "3 numbers for 20 rows"]),
     "overflow": (fit(1e200 * X), ["X ", "large"]),
     "large": (fit(1e80 * X), ["X has variances up to", "e+160", "1e-60 and 1e+60"]),
-    "small": (fit(1e-80 * X), ["X has variances up to", "e-160", "1e-60 and 1e+60"]),
     "large covariance": (fit_covariance(1e150 * np.eye(3)), ["S has variances up to 1e+150"]),
 }
 
@@ -211,12 +181,6 @@ def test_a_failed_fit_leaves_nothing_of_the_one_before(name):
         act(model)
     with pytest.raises(NotFittedError):
         model.transform(X)
-
-
-def test_not_fitted():
-    for method in ("transform", "inverse_transform", "score"):
-        with pytest.raises(NotFittedError, match="not fitted"):
-            getattr(SparsePCA(), method)(X)
 
 
 def test_wrong_shape_after_the_fit():

@@ -7,15 +7,17 @@ This program was written from docs/certificate-format.md and imports nothing of 
 their digest, the matrix S, the variance of the components and the upper bound of the witness, and compares them with
 the claim.
 
-Rounding. S is what NumPy computes from the data. From there on every bound holds in exact arithmetic: a largest
-eigenvalue is proved by a Cholesky factorisation whose residual is computed and added, sums are rounded up, and the
-rounding of products is bounded by gamma(m) = m u / (1 - m u), u = 2^-53, times the product of absolute values.
+Rounding. S is what NumPy computes from the data. Where it is too large to be written out, S is A'A for the standardised
+rows A that NumPy computes. From there on every bound holds in exact arithmetic: a largest eigenvalue is proved by a
+Cholesky factorisation whose residual is computed and added, sums are rounded up, and the rounding of products is
+bounded by gamma(m) = m u / (1 - m u), u = 2^-53, times the product of absolute values.
 
 Exit status: 0 accepted, 1 rejected, 2 a file cannot be read or is damaged, 3 this program cannot check this kind.
 """
 
 import argparse
 import csv
+import functools
 import hashlib
 import io
 import itertools
@@ -30,6 +32,10 @@ import numpy as np
 
 U = 2.0**-53
 LARGEST_MATRIX = 6000  # features for which S is written out
+MOST_PRODUCTS = 10**13  # multiplications for a look at all pairs of features
+MOST_ABOVE = 40_000_000  # entries above a threshold
+BLOCK = 2**23  # entries of S at once
+POWER_STEPS = 60  # for the vector d of a threshold
 MOST_SUPPORTS = 2_000_000
 BATCH = 20_000  # supports whose eigenvalues are computed at once
 FIELDS = {
@@ -41,9 +47,12 @@ FIELDS = {
     "ExhaustiveWitness": "",
     "DualWitness": "kind multiplier levels norms inside kept price factor directions rho shift",
     "Proposition2Witness": "features weights rho",
-    "BlockWitness": "threshold blocks",
-    "EliminationWitness": "kept before rows inner",
-    "TwoGroupsWitness": "kept bounds",
+    "ThresholdWitness": "threshold",
+    "StepsWitness": "steps",
+    "Step": "cardinality features how",
+    "Again": "step",
+    "ByVariances": "steps",
+    "ByRows": "kept smaller strong",
     "TreeWitness": "nodes",
     "TreeNode": "decisions bound feature without within",
     "Decision": "witness out into",
@@ -62,6 +71,11 @@ class RejectedError(Exception):
 
 class NotCoveredError(Exception):
     """A kind of certificate that this program does not check."""
+
+
+def refuse(wrong, why, kind=RejectedError):
+    if wrong:
+        raise kind(why)
 
 
 def read_certificate(path):
@@ -83,8 +97,7 @@ def read_certificate(path):
         raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
     try:
         content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
-        if content["type"] != "Certificate":
-            raise UnreadableError("the content is no certificate")
+        refuse(content["type"] != "Certificate", "the content is no certificate", UnreadableError)
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
         raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
@@ -133,21 +146,18 @@ def decoded(node, arrays):
 
 
 def whole(x, least):
-    if type(x) is not int or x < least:
-        raise UnreadableError(f"{x!r} is no whole number of at least {least}.")
+    refuse(type(x) is not int or x < least, f"{x!r} is no whole number of at least {least}.", UnreadableError)
     return x
 
 
 def number(x):
     """Return a number of a witness or a claim."""
-    if type(x) not in (int, float) or not abs(x) < 2.0**450:
-        raise RejectedError(f"{x!r} is no number of a reasonable size.")
+    refuse(type(x) not in (int, float) or not abs(x) < 2.0**450, f"{x!r} is no number of a reasonable size.")
     return float(x)
 
 
 def flag(x):
-    if type(x) is not bool:
-        raise UnreadableError(f"{x!r} is neither true nor false.")
+    refuse(type(x) is not bool, f"{x!r} is neither true nor false.", UnreadableError)
     return x
 
 
@@ -156,15 +166,13 @@ def floats(x, shape):
     fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape)
     if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape, strict=True)) or not x.size:
         raise RejectedError(f"An array does not have the shape {shape}.")
-    if not (np.abs(x) < 2.0**450).all():
-        raise RejectedError("An array has entries that are too large.")
+    refuse(not (np.abs(x) < 2.0**450).all(), "An array has entries that are too large.")
     return x
 
 
 def features(x, n):
     """Return a list of features, each once."""
-    if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int:
-        raise RejectedError("A list of features is missing.")
+    refuse(not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int, "A list of features is missing.")
     if x.size and (x.min() < 0 or x.max() >= n or len(set(x.tolist())) < len(x)):
         raise RejectedError(f"A list has a feature twice, or one outside 0 to {n - 1}.")
     return x.astype(np.intp)
@@ -291,37 +299,70 @@ def digest(table, weights=None):
 
 
 class Matrix:
-    """A symmetric array S. If it is A'A up to rounding, less `taken` matrices of rank one, A is kept, too."""
+    """A symmetric matrix S. If it is A'A up to rounding, less `taken` matrices v zz', the rows A are kept, too.
 
-    def __init__(self, S, rows=None, taken=()):
-        self.S, self.rows, self.taken, self.n = 0.5 * (S + S.T), rows, taken, len(S)
-        self.variances = self.S.diagonal()
-        self._shift = None
+    If S is None, it is too large to be written out. It is then A'A in exact arithmetic, and an entry that is computed
+    has an error of at most `loose` times |a_i||a_j|. Parts of it are written out, and as loose.
+    """
+
+    def __init__(self, S, rows=None, taken=(), loose=0.0):
+        self.rows, self.taken = rows, taken
+        self.factor = None if taken else rows  # A with S = A'A up to rounding, or None
+        self.whole, self.n = (None, rows.shape[1]) if S is None else (0.5 * (S + S.T), len(S))
+        self.loose, self._largest = gamma(len(rows) + 4) if S is None else loose, np.empty((self.n, 0))
+        self.variances = (rows**2).sum(axis=0) * (1 + self.loose) if S is None else self.whole.diagonal()
 
     @property
-    def factor(self):
-        """A with S = A'A up to rounding, or None."""
-        return None if self.taken else self.rows
+    def S(self):
+        refuse(self.whole is None, f"A matrix of {self.n} features is needed.", NotCoveredError)
+        return self.whole
 
     def part(self, keep):
-        return Matrix(self.S[np.ix_(keep, keep)], None if self.rows is None else self.rows[:, keep], self.taken)
+        rows = None if self.rows is None else self.rows[:, keep]
+        if self.whole is None:
+            return Matrix(rows.T @ rows if len(keep) <= LARGEST_MATRIX else None, rows, (), self.loose)
+        return Matrix(self.whole[np.ix_(keep, keep)], rows, [(v, z[keep]) for v, z in self.taken], self.loose)
 
-    @property
+    def entries(self, features):
+        """Return upper bounds on the |S_ij| of some rows, with zeros on the diagonal."""
+        found = np.abs(self.rows[:, features].T @ self.rows if self.whole is None else self.whole[features])
+        if self.loose:
+            lengths = np.sqrt(self.variances)
+            found += (2 * self.loose * lengths.max() * lengths[features])[:, None]
+        found[np.arange(len(found)), features] = 0.0
+        return found
+
+    def in_blocks(self):
+        """Yield some features and the entries of their rows, for all features."""
+        long = self.whole is None and self.n**2 * len(self.rows) > MOST_PRODUCTS
+        refuse(long, f"All pairs of {self.n} features take too long.", NotCoveredError)
+        for features in np.array_split(np.arange(self.n), -(-(self.n**2) // BLOCK)):
+            yield features, self.entries(features)
+
+    def largest(self, count):
+        """Return the `count` largest entries of each row, falling."""
+        cut = self.n - min(count, self.n - 1)
+        if self._largest.shape[1] < self.n - cut:
+            tops = [np.partition(block, cut, axis=1)[:, cut:] for _, block in self.in_blocks()]
+            self._largest = -np.sort(-np.concatenate(tops), axis=1)
+        return self._largest[:, : self.n - cut]
+
+    @functools.cached_property
     def shift(self):
         """A number d >= 0 such that S + d I is semidefinite."""
-        if self._shift is None:
-            self._shift = max(largest_eigenvalue(-self.S), 0.0)
-        return self._shift
+        return max(largest_eigenvalue(-self.S), 0.0)
+
+    def rounding(self, size):
+        """Return the most that errors of entries change on `size` features; inner products have gamma |a_i||a_j|."""
+        sizes = most((self.rows**2).sum(axis=0), size) + sum(v for v, _ in self.taken)
+        return gamma(2 * len(self.rows) + 16) * 1.01 * sizes
 
     def lack(self, size, count):
         """Return what a bound on `size` features adds because S need not be semidefinite: `count` shifts, or less."""
-        if count == 0 or self.rows is None or len(self.rows) >= self.n:
+        if count == 0 or self.rows is None or (len(self.rows) >= self.n and not self.loose):
             return count * self.shift * (1 + 4 * U) if count else 0.0
-        # An inner product of q terms has an error of at most gamma(q) |a_i||a_j|. Each matrix of rank one that was
-        # taken out makes at most one eigenvalue negative.
-        sizes = most((self.rows**2).sum(axis=0), size) + sum(self.taken)
-        rounding = count * gamma(2 * len(self.rows) + 16) * 1.01 * sizes
-        return rounding + (min(count, len(self.taken)) * self.shift if self.taken else 0.0)
+        # Each matrix of rank one that was taken out makes at most one eigenvalue negative.
+        return count * self.rounding(size) + (min(count, len(self.taken)) * self.shift if self.taken else 0.0)
 
 
 def of_rows(X, center, scale, w):
@@ -342,7 +383,7 @@ def of_rows(X, center, scale, w):
     if scale:
         A /= np.where(constant, 1.0, np.sqrt(squares / D))
     A *= np.sqrt(w / D)[:, None]
-    return Matrix(A.T @ A, A)
+    return Matrix(A.T @ A if A.shape[1] <= LARGEST_MATRIX else None, A)
 
 
 def matrix_of(c, table, weights):
@@ -356,38 +397,36 @@ def matrix_of(c, table, weights):
         raise UnreadableError("the recipe has numbers that are none.")
     if m["given"] == "covariance" and (m["missing"] is not None or m["weighted"]):
         raise RejectedError("A matrix has no missing values and no weights.")
-    if m["missing"] is not None:
-        raise NotCoveredError("S is made from rows with missing values.")
-    if c["n_features"] > LARGEST_MATRIX:
-        raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
+    refuse(m["missing"] is not None, "S is made from rows with missing values.", NotCoveredError)
+    if c["n_features"] > LARGEST_MATRIX and m["given"] == "covariance":
+        raise NotCoveredError(f"The matrix has {c['n_features']} features, more than {LARGEST_MATRIX}.")
     if m["weighted"] != (weights is not None):
         raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
         raise RejectedError("The data have another number of columns, or values that are missing.")
     if m["given"] == "covariance":
-        if len(table) != table.shape[1]:
-            raise RejectedError("The certificate is about a matrix, and the data are none.")
+        refuse(len(table) != table.shape[1], "The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
-        if digest(S) != c["digest"]:
-            raise RejectedError("The matrix is not the one of the certificate: its digest is another.")
+        refuse(digest(S) != c["digest"], "The matrix is not the one of the certificate: its digest is another.")
         if m["scale"]:
             deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
             S = S / deviations / deviations[:, None]
         return Matrix(S)
-    if digest(table, weights) != c["digest"]:
-        raise RejectedError("The rows are not those of the certificate: their digest is another.")
+    refuse(digest(table, weights) != c["digest"], "The rows are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return of_rows(table, m["center"], m["scale"], w)
 
 
 def deflated(S, rule, earlier):
     """Return S after components were taken out."""
-    if rule not in DEFLATIONS:
-        raise RejectedError(f"There is no deflation named {rule!r}.")
+    refuse(rule not in DEFLATIONS, f"There is no deflation named {rule!r}.")
     orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
-    A = S.rows if S.rows is not None and len(S.rows) < S.n else None
-    S, directions, taken = S.S, [], ()
+    if S.loose and rule == "hotelling":
+        raise NotCoveredError(f"Hotelling's deflation leaves no rows, and S has more than {LARGEST_MATRIX} features.")
+    A = S.rows if S.loose or (S.rows is not None and len(S.rows) < S.n) else None
+    by_rows = A is not None and rule != "hotelling"  # both other rules leave a factor
+    M, directions, taken = S.whole, [], []
     for z in earlier:
         if orthogonalized:
             for q in directions + directions:
@@ -396,20 +435,21 @@ def deflated(S, rule, earlier):
                 continue
             z = z / np.linalg.norm(z)
             directions.append(z)
-        y = S @ z
+        y = A.T @ (A @ z) if by_rows else M @ z
         v = z @ y
         if v <= 0:
             continue
-        if rule == "hotelling":
-            S, taken = S - v * np.outer(z, z), (*taken, float(v))
-        elif A is not None:  # both other rules leave a factor
+        if by_rows:
             A = A - np.outer(A @ z, z if rule == "projection" else y / v)
-            S = A.T @ A
+        elif rule == "hotelling":
+            M, taken = M - v * np.outer(z, z), [*taken, (float(v), z)]
         elif rule == "projection":
-            S = S - np.outer(z, y) - np.outer(y, z) + v * np.outer(z, z)
+            M = M - np.outer(z, y) - np.outer(y, z) + v * np.outer(z, z)
         else:
-            S = S - np.outer(y, y) / v
-    return Matrix(S, A, taken)
+            M = M - np.outer(y, y) / v
+    if by_rows:
+        M = None if S.loose else A.T @ A
+    return Matrix(M, A, taken)
 
 
 def gamma(m):
@@ -418,7 +458,8 @@ def gamma(m):
 
 def above(*terms):
     """Return an upper bound on a sum."""
-    return math.nextafter(math.fsum(terms), math.inf)
+    total = math.fsum(terms)
+    return total if total == -math.inf else math.nextafter(total, math.inf)
 
 
 def most(values, count):
@@ -454,47 +495,151 @@ def largest_eigenvalue(M):
 
 def names_of(w):
     """Return the names that the bound of a witness may have."""
-    kind = w["type"]
-    if kind == "DualWitness":
-        return [w["kind"], "row levels"]
-    if kind == "EliminationWitness":
-        return names_of(w["inner"])
-    if kind == "TwoGroupsWitness":
-        return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
-    own = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ExhaustiveWitness": "exhaustive"}
-    own |= {"Proposition2Witness": "Proposition 2", "BlockWitness": "blocks", "TreeWitness": "branch and bound"}
-    own |= {"JointWitness": "span"}
-    return [own[kind]]
+    if w["type"] == "StepsWitness":
+        return [name for step in w["steps"] if step["how"]["type"] in BOUNDS for name in names_of(step["how"])]
+    names = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ThresholdWitness": "threshold"}
+    names |= {"ExhaustiveWitness": "exhaustive", "Proposition2Witness": "Proposition 2", "JointWitness": "span"}
+    names |= {"TreeWitness": "branch and bound"}
+    return [w["kind"], "row levels"] if w["type"] == "DualWitness" else [names[w["type"]]]
 
 
 def bound(w, S, k, inside, depth=0):
     """Return the upper bound of a witness over supports of k features of S that contain those inside."""
-    if depth > 8:
-        raise RejectedError("Witnesses are nested too deep.")
     kind = w["type"] if isinstance(w, dict) else None
-    if kind not in BOUNDS:
-        raise RejectedError("No witness.")
+    refuse(kind not in BOUNDS or (depth and kind == "StepsWitness"), "There is no witness where one is needed.")
     value = BOUNDS[kind](w, S, k, inside, depth)
-    if math.isnan(value):
-        raise RejectedError("The witness proves nothing.")
+    value = above(value, S.rounding(k)) if S.loose and kind != "StepsWitness" else value
+    return math.inf if math.isnan(value) else value
+
+
+def circles(S, count):
+    """Return upper bounds on S_ii plus the `count` largest |S_ij| of each row."""
+    return np.nextafter(S.variances + S.largest(count).sum(axis=1) * (1 + gamma(count + 4)), np.inf)
+
+
+def by_threshold(w, S, k, inside, depth):
+    """Shrink the entries by t. A matrix C >= 0 off its diagonal has lmax(C) <= max_i (Cd)_i / d_i for any d > 0."""
+    t, found, total = number(w["threshold"]), [], 0
+    refuse(t < 0, "A threshold is negative.")
+    for features, block in S.in_blocks():
+        i, j = np.nonzero(block > t)
+        found.append((features[i], j, block[i, j] - t))
+        total += len(i)
+        refuse(total > MOST_ABOVE, f"More than {MOST_ABOVE} entries are above the threshold.", NotCoveredError)
+    i, j, x = (np.concatenate(part) for part in zip(*found, strict=True))
+    count = np.bincount(i, minlength=S.n)
+    growth, d, best = 1 + gamma(int(count.max()) + 8), np.ones(S.n), math.inf
+    for _ in range(POWER_STEPS):
+        image = np.bincount(i, x * d[j], S.n)
+        quotients = np.nextafter(S.variances + image / d * growth, np.inf)
+        best = min(best, float(np.where(count > 0, quotients, S.variances).max()))
+        power = image + (S.variances - min(S.variances.min(), 0.0)) * d
+        if not power.max() > 0:
+            break
+        d = np.maximum(power / power.max(), 1e-3)
+    return above(best, (k - 1) * t * (1 + 4 * U))
+
+
+def by_steps(w, S, k, inside, depth):
+    """Bound the supports of at most q of some features W in each step, by a witness or by steps before it.
+
+    If features are known to be inside, steps for k features are about the supports that contain these, and no others.
+    """
+    done, parts, W = [], {}, NONE
+
+    def earlier(place):
+        refuse(type(place) is not int or not 0 <= place < len(done), "A step follows from one that is not before it.")
+        return done[place]
+
+    def part(W):
+        if len(W) == S.n:
+            return S
+        if W.tobytes() not in parts:
+            parts[W.tobytes()] = S.part(W)
+        return parts[W.tobytes()]
+
+    for step in w["steps"]:
+        q, how, witness = step["cardinality"], step["how"], None
+        refuse(type(q) is not int or not 1 <= q <= k, "A step is about more features than the bound.")
+        W = np.arange(S.n) if step["features"] is None else features(step["features"], S.n)
+        refuse(not len(W) or (np.diff(W) <= 0).any(), "The features of a step are not in increasing order.")
+        known = inside if q == k else NONE
+        if how["type"] == "ByVariances":
+            value = by_variances(S, q, W, known, [earlier(place) for place in how["steps"]])
+        elif how["type"] == "ByRows":
+            value = by_rows(part, q, W, known, earlier, how)
+        else:
+            witness = how if how["type"] != "Again" else earlier(how["step"])[4]
+            same = witness is how or np.array_equal(earlier(how["step"])[1], W)
+            refuse(witness is None or not same, "A step uses a witness again that is about other features.")
+            value = -math.inf  # without a known feature there is no support
+            if np.isin(known, W).all():
+                value = bound(witness, part(W), min(q, len(W)), np.searchsorted(W, known), 1)
+        done.append((q, W, value, len(known) > 0, witness if witness is how else None))
+    refuse(not done or q < k or step["features"] is not None, "The last step is not the bound that is claimed.")
     return value
 
 
-def by_trace(w, S, k, inside, depth):
-    return above(most(S.variances, k), S.lack(k, k - 1))
+def larger(b, s, square):
+    """Return upper bounds on the larger eigenvalues of [[b, c], [c, s]], where c^2 <= `square`."""
+    root = np.sqrt((b - s) ** 2 / 4 + square) * (1 + 16 * U)
+    return (b + s) / 2 + root + 4 * U * (abs(b) + np.abs(s))
 
 
-def by_row_sums(w, S, k, inside, depth):
-    others = np.abs(S.S)
-    np.fill_diagonal(others, 0.0)
-    sums = -np.sort(-others, axis=1)[:, : k - 1].sum(axis=1)
-    return above(float((S.variances + sums * (1 + gamma(k + 4))).max()), gamma(2) * float(np.abs(S.S).max()) * k)
+def by_variances(S, q, W, known, given):
+    """Bound supports of which j features are hidden: in W, but not among the features K of the steps given.
+
+    Two diagonal blocks of a semidefinite matrix have the largest eigenvalues a and b, so that the whole has at most
+    a + b. If S is semidefinite less a matrix on K of norm e, the entries between the blocks have c^2 <= (a + e) b.
+    """
+    K, q, best = given[0][1], min(q, len(W)), -math.inf
+    same = all(np.array_equal(K, of) and (len(known) or not some) for _, of, _, some, _ in given)
+    refuse(not same or not np.isin(K, W).all(), "The steps behind a step by variances are about other features.")
+    hidden, far = np.setdiff1d(W, K), None
+    if S.taken and S.rows is not None and not any(z[hidden].any() for _, z in S.taken):
+        far = sum(v * float(z @ z) for v, z in S.taken) * (1 + gamma(S.n + 8))
+    for j in range(max(0, q - len(K)), min(q, len(hidden)) + 1):
+        if not j and not np.isin(known, K).all():
+            continue
+        # What is known of some supports only holds for a support of these, and not for a part of it.
+        a = [value for size, _, value, some, _ in given if size >= q - j and not (some and j)]
+        a = min([*a, above(most(S.variances[K], q - j), S.lack(q, q - j - 1))]) if j < q else 0.0
+        b = most(S.variances[hidden], j)
+        both = above(a, b, S.lack(q, j)) if j else a
+        if j and far is not None:
+            a = max(a, 0.0)
+            both = min(both, above(float(larger(a, b, (a + far) * b * (1 + 8 * U))), q * S.rounding(q)))
+        best = max(best, both)
+    return best
+
+
+def by_rows(part, q, W, known, earlier, how):
+    """Bound the supports with a feature i that is not among the features K of the step `kept`.
+
+    By the row i, the value is at most the larger eigenvalue of [[b, c], [c, S_ii]], where b bounds q - 1 features, and
+    c is the length of the q - 1 largest |S_ij|. By the row r in which the eigenvector is largest, it is at most S_rr
+    plus the q - 1 largest |S_rj|. If r is not i, |S_ri| is among those that are added.
+    """
+    size, K, inner, some, _ = earlier(how["kept"])
+    refuse(not np.isin(K, W).all() or size < q or (some and not len(known)), "A step keeps features of another kind.")
+    out = np.flatnonzero(~np.isin(W, K))
+    S = part(W)
+    if not len(out) or q == 1:
+        return max([inner, *S.variances[out].tolist()])
+    size, of, b, some, _ = earlier(how["smaller"])
+    refuse(not np.isin(W, of).all() or size < q - 1 or some, "A step by rows needs a bound on all smaller supports.")
+    squares = (S.largest(q - 1)[out] ** 2).sum(axis=1) * (1 + gamma(q + 4))
+    strong, long, short = features(how["strong"], S.n), circles(S, q - 1), circles(S, q - 2)
+    anchored = np.maximum(long[out], np.delete(long, strong).max(initial=-math.inf))
+    for r in strong:
+        reached = np.minimum(long[r], np.nextafter(short[r] + S.entries(strong[strong == r])[0][out], np.inf))
+        anchored = np.maximum(anchored, np.where(out == r, -math.inf, reached))
+    return max(inner, float(np.fmin(larger(b, S.variances[out], squares), anchored).max()))
 
 
 def by_listing(w, S, k, inside, depth):
     free = np.setdiff1d(np.arange(S.n), inside).tolist()
-    if math.comb(len(free), k - len(inside)) > MOST_SUPPORTS:
-        raise RejectedError("There are too many supports to list.")
+    refuse(math.comb(len(free), k - len(inside)) > MOST_SUPPORTS, "There are too many supports to list.")
     choices, best = itertools.combinations(free, k - len(inside)), -math.inf
     while batch := list(itertools.islice(choices, BATCH)):
         T = np.array([[*inside.tolist(), *choice] for choice in batch], dtype=np.intp)
@@ -603,8 +748,7 @@ def point_of(w, S, inside, alive=None, n=None):
     known = np.searchsorted(number_of, known)
     levels, norms, kept = w["levels"], w["norms"], w["kept"]
     if kept is None:
-        if alive is not None:
-            raise RejectedError("A point of a tree must say which features it keeps.")
+        refuse(alive is not None, "A point of a tree must say which features it keeps.")
         L = None if levels is None else floats(levels, (S.n, S.n))
         return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
     kept = features(kept, n)
@@ -642,8 +786,7 @@ def distance(M, A):
 
 def l0(A, W, rho, k):
     """Return the l0 bound of a factor, directions and a penalty."""
-    if rho < 0:
-        raise RejectedError("A penalty is negative.")
+    refuse(rho < 0, "A penalty is negative.")
     q = len(A)
     squares = (A**2).sum(axis=0) * (1 + gamma(q + 4))
     active = (squares > rho) & A.any(axis=0)
@@ -681,63 +824,6 @@ def by_proposition_2(w, S, k, inside, depth):
     p = u @ A
     W = np.where(p * p > rho, p * A - rho * u[:, None], A - np.outer(u, p))
     return above(l0(A, W, rho, k), -d, away)
-
-
-def by_blocks(w, S, k, inside, depth):
-    threshold, label = number(w["threshold"]), np.full(S.n, -1)
-    for place, (block, _) in enumerate(w["blocks"]):
-        block = features(block, S.n)
-        if not len(block) or (label[block] >= 0).any():
-            raise RejectedError("A feature is in two blocks, or a block is empty.")
-        label[block] = place
-    zero = (np.abs(S.S) <= threshold) | (label[:, None] != label) | (label < 0)
-    np.fill_diagonal(zero, False)
-    left = Matrix(np.where(zero, 0.0, S.S))
-    values = [float(x) for x in S.variances[label < 0]]
-    for place, (_, inner) in enumerate(w["blocks"]):
-        block = features(w["blocks"][place][0], S.n)
-        values.append(bound(inner, left.part(block), min(k, len(block)), NONE, depth + 1))
-    return above(max(values), (k - 1) * float(np.abs(S.S[zero]).max(initial=0.0)) * (1 + 4 * U))
-
-
-def by_elimination(w, S, k, inside, depth):
-    kept, rows = features(w["kept"], S.n), flag(w["rows"])
-    out, values = np.setdiff1d(np.arange(S.n), kept), []
-    if len(kept):
-        members = np.flatnonzero(np.isin(kept, inside))
-        values.append(bound(w["inner"], S.part(kept), min(k, len(kept)), members, depth + 1))
-    if len(out) and k == 1:
-        values.append(float(S.variances[out].max()))
-    elif len(out):
-        b, s = bound(w["before"], S, k - 1, NONE, depth + 1), S.variances[out]
-        reach = np.full(len(out), math.inf)
-        if not rows or S.factor is not None:
-            reach = np.array([above(b, x, S.lack(k, 1)) for x in s])
-        if rows:
-            squares = S.S[out] ** 2
-            squares[np.arange(len(out)), out] = 0.0
-            c2 = -np.sort(-squares, axis=1)[:, : k - 1].sum(axis=1) * (1 + gamma(k + 4))
-            larger = (b + s) / 2 + np.sqrt((b - s) ** 2 / 4 + c2) * (1 + 16 * U) + 4 * U * (abs(b) + np.abs(s))
-            reach = np.minimum(reach, larger)
-        values.append(float(reach.max()))
-    return max(values, default=-math.inf)
-
-
-def by_two_groups(w, S, k, inside, depth):
-    kept = features(w["kept"], S.n)
-    if not len(kept):
-        raise RejectedError("The first group is empty.")
-    part, given = S.part(kept), []
-    for q, inner in w["bounds"]:
-        if type(q) is not int or not 1 <= q <= min(k, len(kept)):
-            raise RejectedError("A bound of the first group has a cardinality that it cannot have.")
-        given.append((q, bound(inner, part, q, NONE, depth + 1)))
-    others, values = np.delete(S.variances, kept), []
-    for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
-        q, tried = k - j, [value for size, value in given if size >= k - j]
-        tried = [*tried, above(most(part.variances, q), S.lack(k, q - 1))] if q else [0.0]
-        values.append(above(min(tried), most(others, j), S.lack(k, j)))
-    return max(values)
 
 
 def by_tree(w, S, k, inside, depth):
@@ -800,23 +886,23 @@ def decided(decision, S, k, alive, members):
 
 NONE = np.empty(0, dtype=np.intp)
 BOUNDS = {
-    "TraceWitness": by_trace,
-    "RowSumWitness": by_row_sums,
+    "TraceWitness": lambda w, S, k, *_: above(most(S.variances, k), S.lack(k, k - 1)),
+    "RowSumWitness": lambda w, S, k, *_: float(circles(S, k - 1).max()),
     "ExhaustiveWitness": by_listing,
     "DualWitness": by_dual,
     "Proposition2Witness": by_proposition_2,
-    "BlockWitness": by_blocks,
-    "EliminationWitness": by_elimination,
-    "TwoGroupsWitness": by_two_groups,
+    "ThresholdWitness": by_threshold,
     "TreeWitness": by_tree,
+    "StepsWitness": by_steps,
 }
 
 
 def lower_of(S, support, z):
     """Return a lower bound on z'Sz / z'z."""
-    B = S.S[np.ix_(support, support)]
+    B = S.part(support).S
     error = gamma(2 * len(z) + 8) * float(np.abs(z) @ np.abs(B) @ np.abs(z))
     least, square = float(z @ B @ z) - 1.01 * error, math.fsum(z * z)
+    least -= S.rounding(len(z)) * square * 1.01 if S.loose else 0.0
     return math.nextafter(least / (square * (1 + 4 * U if least > 0 else 1 - 4 * U)), -math.inf)
 
 
@@ -834,8 +920,7 @@ def joint_lower(S, support, Z):
     moved = gamma(r + 4) * float(norm(np.abs(Z.T) @ np.abs(R))) * 1.01
     length = float(norm(Y)) * 1.01
     e = float(norm(Y.T @ Y - np.eye(r))) + gamma(len(B) + 8) * length**2 + 2 * length * moved + moved**2
-    if not e < 0.5:
-        raise RejectedError("The components are dependent.")
+    refuse(not e < 0.5, "The components are dependent.")
     size = float(norm(B)) * 1.01
     loss = size * (2 * length * moved + moved**2) + gamma(3 * len(B) + r + 16) * length**2 * float(norm(np.abs(B)))
     return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
@@ -851,8 +936,7 @@ def joint_upper(w, S, sizes):
             kept = features(w["kept"], S.n)
             part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), S.lack(K, K))
         if flag(w["by_rows"]):
-            if part.factor is None:
-                raise NotCoveredError("The factor of the matrix is not known.")
+            refuse(part.factor is None, "The factor of the matrix is not known.", NotCoveredError)
             part = Matrix(part.factor @ part.factor.T)
         F = floats(w["factor"], (part.n, None))
         left = part.S - F @ F.T
@@ -876,24 +960,20 @@ def judged(c, table, weights, names):
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
-    if lower > upper or margin < 0:
-        raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
+    refuse(lower > upper or margin < 0, "The lower bound is above the upper bound, or the margin is negative.")
     if not isinstance(c["versions"], dict) or not all(isinstance(text, str) for text in c["versions"].values()):
         raise RejectedError("The versions are not texts.")
-    if sizes.ndim != 1 or sizes.dtype != int or not len(sizes):
-        raise RejectedError("There is not one cardinality for each component.")
+    refuse(sizes.ndim != 1 or sizes.dtype != int or not len(sizes), "There is not one cardinality for each component.")
     loadings = floats(c["loadings"], (len(sizes), len(support)))
     used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
     if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
         raise RejectedError("A component has more features than its cardinality, or there are fewer allowed.")
     if not np.isin(support, allowed).all() or not np.isin(forced, support).all():
         raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
-    if not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all():
-        raise RejectedError("The loadings are not of unit length.")
+    refuse(not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all(), "The loadings are not of unit length.")
     if (c["deflation"] is None) != (c["earlier"] is None):
         raise RejectedError("There is a deflation without components, or the other way round.")
-    if c["feature_names"] is not None and len(c["feature_names"]) != n:
-        raise RejectedError("There is not one name for each feature.")
+    refuse(c["feature_names"] is not None and len(c["feature_names"]) != n, "There is not one name for each feature.")
     S = matrix_of(c, by_name(table, names, c["feature_names"], c["recipe"]["given"] == "covariance"), weights)
     if c["deflation"] is not None:
         earlier = floats(c["earlier"], (None, n))
@@ -901,8 +981,7 @@ def judged(c, table, weights, names):
             raise RejectedError("The components taken out are not of unit length.")
         S = deflated(S, c["deflation"], earlier)
     found = lower_of(S, support, loadings[0]) if len(sizes) == 1 else joint_lower(S, support, loadings)
-    if not found >= lower:
-        raise RejectedError(f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
+    refuse(not found >= lower, f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
     part = S if c["allowed"] is None else S.part(allowed)
     if c["witness"]["type"] == "JointWitness":
         proved = joint_upper(c["witness"], part, sizes.tolist())

@@ -7,11 +7,10 @@ if TYPE_CHECKING:
     from laconic.bounds.sparse_eigenvalues import sparse_eigenvalues
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
-    from laconic.model.certify import certify
     from laconic.model.choosing import choose
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import noise
-    from laconic.model.paths import path
+    from laconic.model.paths import certify, path
     from laconic.model.save import load_model
     from laconic.model.scores import scores
     from laconic.model.stability import stability
@@ -24,7 +23,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Certificate": "laconic.proof.certificate",
     "SparsePCA": "laconic.model.estimator",
-    "certify": "laconic.model.certify",
+    "certify": "laconic.model.paths",
     "choose": "laconic.model.choosing",
     "load_model": "laconic.model.save",
     "noise": "laconic.model.noise",

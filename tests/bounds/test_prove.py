@@ -1,4 +1,4 @@
-"""Proofs: no bound is below what exhaustive search finds, whatever the matrix and the effort; what ends them, and how."""
+"""Proofs: no bound is below what exhaustive search finds, whatever the matrix and effort; what ends them, and how."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laconic.core.words import at_least, at_most, optimal_in_words, percent_reached, proof_in_words, scope_of
+from laconic.core.words import (
+    at_least,
+    at_most,
+    optimal_in_words,
+    percent,
+    percent_reached,
+    proof_in_words,
+    scope_of,
+)
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -67,6 +75,14 @@ def test_restricted_supports():
 )
 def test_the_share_of_the_best_possible_variance(gap, percent):
     assert percent_reached(gap) == percent
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.9997, "99.9 %"), (0.29, "29.0 %"), (0.001, "0.1 %"), (0.00043, "0.043 %"), (1e-5, "0.001 %"), (0.0, "0.0 %")],
+)
+def test_a_share_is_rounded_down_and_a_small_one_is_not_zero(share, said):
+    assert percent(share) == said
 
 
 @given(st.floats(1e-6, 1e9))

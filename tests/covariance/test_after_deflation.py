@@ -10,20 +10,16 @@ from laconic.bounds.prove import prove
 from laconic.core.eigenvalues import RowProducts
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.after_deflation import Step
-from laconic.covariance.deflation import DEFLATIONS, HOTELLING, PROJECTION, SCHUR, Deflation
+from laconic.covariance.deflation import DEFLATIONS, HOTELLING, PROJECTION, SCHUR, Deflation, Step
 from laconic.covariance.matrix import Covariance
 from laconic.proof import proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import largest_eigenvalue_bound
 from laconic.search.auto import Auto
 from laconic.search.problem import Problem
+from matrices import fractions, is_semidefinite
 
 LARGEST = DualWitness("largest eigenvalue")
-
-
-def fractions(array):
-    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
 
 
 def exact_entries(left):
@@ -143,17 +139,6 @@ def test_a_large_matrix_is_bounded_by_what_it_was_before_a_subtraction(kind):
     assert more.largest_by_rows is None, "something was added"
 
 
-def is_semidefinite(M):
-    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
-    M = M.copy()
-    for j in range(len(M)):
-        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
-            return False
-        if M[j, j]:
-            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
-    return True
-
-
 def components_of(covariance, rule, count, rng):
     """Take sparse eigenvectors out, as a fit does, and yield what is left."""
     deflation = Deflation(covariance, rule)
@@ -226,21 +211,18 @@ def test_more_than_its_value_taken_out_of_a_direction_is_lacking(share):
 
 
 @pytest.mark.parametrize("rule", ["hotelling", "orthogonalized-hotelling"])
-def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
+def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule):
     """The sum of the negative eigenvalues is at most the trace, and each is at most the shift."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr("laconic.covariance.deflation.CHEAP_EIGENVALUES", 0)
     for _ in range(6):
         base = FactorCovariance(rng.standard_normal((4, 7)) * 10.0 ** rng.uniform(-1, 1, 7))
         for left in components_of(base, rule, 3, rng):
-            S = left
-            values = np.linalg.eigvalsh(S.matrix)
-            rounding = 1e-12 * S.size.max() ** 2
-            assert -values[values < 0].sum() <= S.semidefinite_trace + rounding
-            assert -values[0] <= S.known_semidefinite_shift + rounding
-            assert S.semidefinite_trace <= left.core.trace() + rounding
-            assert left.semidefinite_trace == S.semidefinite_trace
-            assert (SubsetCovariance(left, np.arange(S.n_features)[::-1])).semidefinite_trace == S.semidefinite_trace
+            values = np.linalg.eigvalsh(left.matrix)
+            rounding = 1e-12 * left.size.max() ** 2
+            assert -values[values < 0].sum() <= left.semidefinite_trace + rounding
+            assert -values[0] <= left.known_semidefinite_shift + rounding
+            assert left.semidefinite_trace <= left.core.trace() + rounding
+            assert SubsetCovariance(left, np.arange(7)[::-1]).semidefinite_trace == left.semidefinite_trace
 
 
 def test_the_trace_after_an_eigenvector_is_rounding():
@@ -263,10 +245,9 @@ def test_other_deflations_say_nothing():
     z = np.eye(6)[0]
     base = FactorCovariance(rng.standard_normal((3, 6)))
     left = Deflation(base, "hotelling").remove(z)
-
     (step,) = left.steps
     for other in (step._replace(direction=3 * z), step._replace(value=-step.value)):
-        assert (DeflatedCovariance(base, HOTELLING, (other,))).semidefinite_trace == np.inf
+        assert DeflatedCovariance(base, HOTELLING, (other,)).semidefinite_trace == np.inf
     for rule in ("schur", "hotelling", "projection"):
         S = Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z)
         assert S.known_semidefinite_shift is None
@@ -274,6 +255,6 @@ def test_other_deflations_say_nothing():
     projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
     (step,) = projected.steps
     longer = DeflatedCovariance(projected.base, PROJECTION, (step._replace(direction=2 * z, image=2 * step.image),))
-    assert (longer).known_semidefinite_shift is None
+    assert longer.known_semidefinite_shift is None
     part = SubsetCovariance(projected, np.arange(3))
     assert part.known_semidefinite_shift == projected.known_semidefinite_shift

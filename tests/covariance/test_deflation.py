@@ -13,15 +13,7 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-
-
-def sparse_unit_vectors(count, n, k, seed):
-    """Neither eigenvectors nor orthogonal to each other: what sparse components are."""
-    rng = np.random.default_rng(seed)
-    Z = np.zeros((count, n))
-    for row in Z:
-        row[rng.permutation(n)[:k]] = rng.standard_normal(k)
-    return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+from matrices import sparse_unit_vectors
 
 
 def dense_deflation(S, Z, kind):

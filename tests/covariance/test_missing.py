@@ -246,7 +246,8 @@ def test_the_expectation_step_row_by_row():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((4, 6))
     mean, V, w = rng.standard_normal(4), A @ A.T, rng.random(20)
-    part = _Standardised(X, np.arange(4), np.zeros(4), np.ones(4), w).expectation(mean, np.linalg.inv(V))
+    table = _Standardised(X, np.arange(4), np.zeros(4), np.ones(4), w)
+    part = table.expectation(mean, np.linalg.inv(V))
     sums, products, total = np.zeros(4), np.zeros((4, 4)), 0.0
     for row, weight in zip(X, w, strict=True):
         o, m = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
@@ -258,7 +259,7 @@ def test_the_expectation_step_row_by_row():
         C = np.zeros((4, 4))
         C[np.ix_(m, m)] = V[np.ix_(m, m)] - slope @ V[np.ix_(o, m)]
         sums, products, total = sums + weight * d, products + weight * (np.outer(d, d) + C), total + weight
-    assert part.weight == pytest.approx(total)
+    assert table.weight == pytest.approx(total)
     shown = part.likelihood - 0.5 * total * np.linalg.slogdet(V)[1]
     constants = 0.5 * np.log(2 * np.pi) * (w[:, None] * ~np.isnan(X)).sum()
     own = sum(weight * log_likelihood(row[None], mean, V) for row, weight in zip(X, w, strict=True))

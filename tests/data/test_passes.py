@@ -1,4 +1,4 @@
-"""The sums of passes: exact for counts, independent of blocks, with true bounds on their rounding errors."""
+"""The sums of passes: exact for counts, independent of blocks, with true bounds on their errors. The digest, too."""
 
 from fractions import Fraction
 from functools import reduce
@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laconic.data import passes
-from laconic.data.passes import FirstPass, GramPass, Moments, ProductPass
+from laconic.data.passes import ColumnDigests, FirstPass, GramPass, Moments, ProductPass, digest_of
 from laconic.data.rows import ArraySource
 
 
@@ -76,6 +76,7 @@ def _exact_squares(column, center):
 
 def test_a_sparse_block_with_many_rows_is_written_out_in_pieces(monkeypatch):
     monkeypatch.setattr(passes, "BLOCK_NUMBERS", 100)
+    monkeypatch.setattr(passes, "FEWEST_ROWS", 1)
     X = counts(70, 9)
     for centers in (None, np.arange(9.0)):
         part = GramPass(np.arange(9), centers).of(sp.csr_array(X))
@@ -174,3 +175,76 @@ def test_blocks_of_rows(monkeypatch):
         found = Moments.of(convert(X), weights)
         np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
         np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-12)
+
+
+ENTRIES = np.where(
+    np.random.default_rng(0).random((40, 7)) < 0.5, np.random.default_rng(1).standard_normal((40, 7)), 0.0
+)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ENTRIES.copy(order="F"),
+        np.where(ENTRIES == 0, -0.0, ENTRIES),
+        sp.csr_array(ENTRIES),
+        sp.csc_array(ENTRIES),
+        sp.coo_array(ENTRIES),
+        sp.csr_matrix(ENTRIES),
+        np.repeat(ENTRIES, 2, axis=0)[::2],
+    ],
+)
+def test_layout_and_form_do_not_count_for_the_digest(same):
+    assert digest_of(same) == digest_of(ENTRIES)
+
+
+def test_precision_does_not_count_for_the_digest_and_values_do():
+    single = ENTRIES.astype(np.float32)
+    assert digest_of(single) == digest_of(single.astype(np.float64)) != digest_of(ENTRIES)
+    assert digest_of(np.rint(ENTRIES).astype(np.int8)) == digest_of(np.rint(ENTRIES))
+    double = sp.coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(2, 2))
+    assert digest_of(double) == digest_of(np.array([[0.0, 2.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ENTRIES[::-1],
+        ENTRIES[:, ::-1],
+        ENTRIES[:-1],
+        np.vstack([ENTRIES, np.zeros((1, 7))]),
+        np.hstack([ENTRIES, np.zeros((40, 1))]),
+        np.where(np.arange(280).reshape(40, 7) == 60, np.nextafter(ENTRIES, 9), ENTRIES),
+        ENTRIES.T,
+        2 * ENTRIES,
+        -ENTRIES,
+    ],
+)
+def test_any_change_of_values_or_places_counts(other):
+    assert digest_of(other) != digest_of(ENTRIES)
+
+
+@given(st.lists(st.integers(0, 40), max_size=4), st.integers(1, 300))
+@settings(max_examples=30, deadline=None)
+def test_blocks_do_not_count_for_the_digest(cuts, step):
+    edges = [0, *sorted(cuts), 40]
+    parts = [ENTRIES[a:b] for a, b in pairwise(edges)]
+    before, passes.BLOCK_ENTRIES = passes.BLOCK_ENTRIES, step
+    try:
+        total = ColumnDigests.of(parts[0])
+        for part in parts[1:]:
+            total = total.merge(ColumnDigests.of(sp.csr_array(part)))
+    finally:
+        passes.BLOCK_ENTRIES = before
+    assert total.hexdigest() == digest_of(ENTRIES)
+    assert total.agrees_with(ColumnDigests.of(ENTRIES))
+    assert total.part(np.array([2, 5])).agrees_with(ColumnDigests.of(ENTRIES[:, [2, 5]]))
+
+
+def test_digests_of_columns_that_differ_do_not_agree():
+    changed = ENTRIES.copy()
+    changed[7, 2] += 1e-12
+    whole, other = ColumnDigests.of(ENTRIES), ColumnDigests.of(changed)
+    assert not whole.agrees_with(other)
+    assert whole.part(np.array([0, 1])).agrees_with(other.part(np.array([0, 1])))
+    assert not ColumnDigests.of(ENTRIES).agrees_with(ColumnDigests.of(ENTRIES[:39]))

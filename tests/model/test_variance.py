@@ -8,15 +8,7 @@ from laconic import SparsePCA
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.model.components import explained_variances
-
-
-def sparse_unit_vectors(count, n, k, seed):
-    """Neither eigenvectors nor orthogonal to each other: what sparse components are."""
-    rng = np.random.default_rng(seed)
-    Z = np.zeros((count, n))
-    for row in Z:
-        row[rng.permutation(n)[:k]] = rng.standard_normal(k)
-    return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+from matrices import sparse_unit_vectors
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,7 +14,7 @@ from laconic.core.store import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe, make
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.proof import certify
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness
@@ -119,21 +119,28 @@ def proposition_2():
     return Proposition2Witness(support, z, 1.5)
 
 
-def steps(*steps):
-    """Steps (number of features, features, how)."""
-    return StepsWitness(tuple(Step(q, None if W is None else np.arange(W), how) for q, W, how in steps))
+def all_steps():
+    """Steps of every kind: two features are left out by their rows, and one more by its variance."""
+    few, fewer = np.arange(6), np.arange(5)
+    levels = DualWitness("row levels", levels=cut(features=5))
+    return StepsWitness(
+        (
+            Step(3, fewer, levels),
+            Step(2, fewer, Again(0)),
+            Step(3, few, ByVariances((0, 1))),
+            Step(2, None, DualWitness("row levels", levels=cut())),
+            Step(3, None, ByRows(2, 3, np.array([0, 3]))),
+        )
+    )
 
 
-def by_rows():
-    """Six features are left by one step, and the numbers of a dual point used again."""
-    levels, few = DualWitness("row levels", levels=cut()), np.array([0, 2, 5])
-    inner = (3, 6, ExhaustiveWitness()), (2, None, levels), (3, None, Again(1)), (3, None, ByRows(0, 1, few))
-    return steps(*inner)
-
-
-def by_variances():
-    levels = DualWitness("row levels", levels=cut(features=6))
-    return steps((3, 6, ExhaustiveWitness()), (2, 6, levels), (1, 6, Again(1)), (3, None, ByVariances((0, 1, 2))))
+def steps_by_variances():
+    """The first six features are bounded at two numbers of features, the others by their variances."""
+    kept = np.arange(6)
+    smaller = DualWitness("row levels", levels=cut()[:6, :6])
+    return StepsWitness(
+        (Step(3, kept, ExhaustiveWitness()), Step(2, kept, smaller), Step(3, None, ByVariances((0, 1))))
+    )
 
 
 def tree():
@@ -179,10 +186,9 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "cancelled": lambda: of_matrix(DualWitness("row levels", levels=cut(features=5), kept=np.arange(5), price=0.1)),
     "l0": lambda: of_matrix(l0()),
     "Proposition 2": lambda: of_matrix(proposition_2()),
-    "threshold": lambda: of_matrix(ThresholdWitness(0.3)),
-    "by rows": lambda: of_matrix(by_rows()),
-    "by variances": lambda: of_matrix(by_variances()),
-    "again": lambda: of_matrix(steps((2, None, DualWitness("row levels", levels=cut())), (3, None, Again(0)))),
+    "threshold": lambda: of_matrix(ThresholdWitness(2.0)),
+    "steps": lambda: of_matrix(all_steps()),
+    "steps by variances": lambda: of_matrix(steps_by_variances()),
     "tree": tree,
     "joint": joint,
     "second component": lambda: of_rows(2),

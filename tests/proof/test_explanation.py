@@ -28,10 +28,9 @@ WORDS = {
     "row levels": "Each row has a price",
     "l0": "A'A for a factor A of 8 rows",
     "Proposition 2": "costs a penalty of 1.5",
-    "threshold": "covariances without signs are shrunk by 0.3, which costs 2 times as much",
-    "by rows": "the features of step 1 are bounded there. No support with another one exceeds the bound",
-    "by variances": "the bound on its other features, and the variances of those",
-    "again": "the numbers of step 1, for this size",
+    "threshold": "covariances without signs are shrunk by 2, which costs 2 times as much",
+    "steps": "Step 5, supports of 3 features among 8: the features of step 3 are bounded there. No support",
+    "steps by variances": "A support with hidden features has at most the bound on its other features",
     "tree": "Each node is divided",
     "joint": "r directions hold at most the r largest eigenvalues",
 }

@@ -20,7 +20,7 @@ from laconic.core.rounding import sum_up
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.proof import Certificate, certify, gate, prove, proved_lower, proved_upper
 from laconic.proof.gate import ProofError
 from laconic.proof.witness import Proved, Witness, checked_number

@@ -29,16 +29,12 @@ LARGEST = DualWitness("largest eigenvalue")
 NOTHING, ALL = np.zeros((4, 4)), np.arange(4)
 
 
-def kept_by_rows(kept, before, k, strong=ALL[:0]):
-    """Some features are kept and listed; what the others reach follows from rows and a witness for one fewer."""
-    steps = Step(k, kept, ExhaustiveWitness()), Step(k - 1, None, before), Step(k, None, ByRows(0, 1, strong))
-    return StepsWitness(steps)
+def by_rows(k, inner, smaller, kept, strong=ALL[:0]):
+    """The features that are not kept are left out by their rows."""
+    return StepsWitness((Step(k, kept, inner), Step(k - 1, None, smaller), Step(k, None, ByRows(0, 1, strong))))
 
 
-def kept_by_variances(kept):
-    return StepsWitness((Step(1, kept, TraceWitness()), Step(1, None, ByVariances((0,)))))
-
-
+BY_VARIANCES = StepsWitness((Step(1, ALL[:1], TraceWitness()), Step(1, None, ByVariances((0,)))))
 # Each of them proves the best value itself where the entries are known: matrix, k, witness.
 SHARP = {
     "trace": (EQUAL, 1, TraceWitness()),
@@ -48,10 +44,10 @@ SHARP = {
     "a matrix bent by nothing": (EQUAL, 4, DualWitness("", norms=NOTHING)),
     "a point on all features": (EQUAL, 4, DualWitness("", levels=NOTHING, kept=ALL)),
     "component": (EQUAL, 4, Proposition2Witness(ALL, SIGNS / 4, 0.0)),
-    "threshold": (EQUAL, 4, ThresholdWitness(0.0)),
-    "a feature left out by its row": (EQUAL[:2, :2], 2, kept_by_rows(ALL[:1], TraceWitness(), 2)),
-    "the best feature kept": (np.diag([2.0, 1.0]), 1, kept_by_variances(ALL[:1])),
-    "the best feature not kept": (np.diag([1.0, 2.0]), 1, kept_by_variances(ALL[:1])),
+    "threshold": (EQUAL, 4, ThresholdWitness(1.0)),
+    "a feature left out by its row": (EQUAL[:2, :2], 2, by_rows(2, TraceWitness(), TraceWitness(), ALL[:1])),
+    "the best feature kept": (np.diag([2.0, 1.0]), 1, BY_VARIANCES),
+    "the best feature hidden": (np.diag([1.0, 2.0]), 1, BY_VARIANCES),
 }
 
 
@@ -73,9 +69,9 @@ def test_features_left_out_pay_for_the_spread_of_their_rows(share):
         S = np.where(seed % 2, EQUAL, random_psd(4, rank=1 + seed % 3, seed=seed))
         spread = np.sqrt(share * S.diagonal()) * rng.random(4)
         for k in (2, 3, 4):
-            for before in (TraceWitness(), RowSumWitness(), ExhaustiveWitness()):
-                strong = ALL[: int(rng.integers(5))]
-                witness = kept_by_rows(np.sort(rng.permutation(4)[:2]), before, k, strong)
+            for smaller in (TraceWitness(), RowSumWitness(), ExhaustiveWitness()):
+                kept, strong = np.sort(rng.permutation(4)[:2]), rng.permutation(4)[: rng.integers(5)]
+                witness = by_rows(k, ExhaustiveWitness(), smaller, kept, strong)
                 assert proved_upper(Blurred(S, spread), k, witness) >= best_value(S, k) * (1 - 1e-9)
 
 

@@ -15,7 +15,7 @@ from laconic.bounds import tree as run_of_the_tree
 from laconic.bounds.tree import TreeSearch
 from laconic.covariance import DenseCovariance
 from laconic.covariance.make import Recipe
-from laconic.data.digest import digest_of
+from laconic.data.passes import digest_of
 from laconic.proof import certify, proved_upper
 from laconic.proof import witness_tree as tree_of_cases
 from laconic.proof.witness_dual import DualWitness

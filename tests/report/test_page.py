@@ -19,16 +19,17 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.make import make
 from laconic.model.paths import path_of
 from laconic.proof.certificate import Certificate
-from laconic.report.content import (
+from laconic.report.page import (
     amount_at_least,
     amount_at_most,
     answer,
     badge,
     beside_dense,
     content_of,
+    numbers_of,
+    path_in_words,
     total_for_shares,
 )
-from laconic.report.page import numbers_of, path_in_words
 from laconic.report.page_data import IN_BLOCKS, OTHER_DATA, UNBOUNDED
 
 
@@ -116,7 +117,7 @@ def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
     rows = np.random.default_rng(0).standard_normal((4500, 4))
     model = SparsePCA(cardinality=2).fit(rows)
     points = content_of(model, rows, labels=range(4500), color_by=np.arange(4500.0)).points
-    assert points.rule == "every 3rd row of 4,500"
+    assert points.rule == "one row in 3 of 4,500"
     assert points.labels == [str(3 * i) for i in range(1500)]
     np.testing.assert_allclose(points.scores, model.transform(rows)[::3])
     assert points.ordered
@@ -124,7 +125,7 @@ def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     page = content_of(SparsePCA(cardinality=2).fit(tmp_path / "rows.npy"), tmp_path / "rows.npy")
     assert page.data.notes == [IN_BLOCKS]
-    assert page.points.rule == "every 4th row of 4,500"
+    assert page.points.rule == "one row in 4 of 4,500"
     np.testing.assert_allclose(page.points.scores, model.transform(rows)[::4])
 
 

@@ -24,25 +24,16 @@ def test_equals_brute_force(problem, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("problem", ["full-rank", "rank-2", "spiked", "duplicated-columns", "deflated"])
-def test_forced_equals_brute_force(problem, seed):
-    covariance, S = case(problem, seed)
-    for forced in ((0,), (1, 5), (2, 3, 6)):
-        for k in range(len(forced), len(S) + 1):
-            solution = Exhaustive().solve(Problem(covariance, k, forced=np.array(forced)))
-            assert abs(solution.value - best_value(S, k, forced)) <= 1e-12 * len(S) * scale_of(S)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("problem", ["full-rank", "rank-2", "negative-correlations", "repeated-eigenvalues", "spiked"])
-def test_nonnegative_equals_brute_force(problem, seed):
+def test_forced_features_and_signs_equal_brute_force(problem, seed):
     covariance, S = case(problem, seed)
-    for forced in ((), (4,), (1, 5)):
-        for k in range(max(len(forced), 1), 7):
-            problem_k = Problem(covariance, k, forced=np.array(forced, dtype=np.intp), nonnegative=True)
-            solution = Exhaustive().solve(problem_k)
-            assert solution.status is Status.COMPLETE
-            assert abs(solution.value - best_nonnegative(S, k, forced)) <= 1e-9 * scale_of(S)
+    for nonnegative, brute_force in ((False, best_value), (True, best_nonnegative)):
+        for forced in ((), (4,), (1, 5), (2, 3, 6)):
+            for k in range(max(len(forced), 1), 7):
+                asked = Problem(covariance, k, forced=np.array(forced, dtype=np.intp), nonnegative=nonnegative)
+                solution = Exhaustive().solve(asked)
+                assert solution.status is Status.COMPLETE
+                assert abs(solution.value - brute_force(S, k, forced)) <= 1e-9 * scale_of(S)
 
 
 @pytest.mark.parametrize("seed", range(3))

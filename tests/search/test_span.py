@@ -8,9 +8,9 @@ from scipy.linalg import eigh
 
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
+from laconic.search.problem import Problem
 from laconic.search.span import (
     Span,
-    SpanQuestion,
     alternate,
     canonical,
     exchange,
@@ -68,9 +68,11 @@ def best_on(S, first, second, rng, tries=3):
 
 
 def solved(S, cardinalities, start=None, **settings):
-    question = SpanQuestion(DenseCovariance(S, semidefinite=settings.pop("semidefinite", True)), tuple(cardinalities))
+    problem = Problem(DenseCovariance(S, semidefinite=settings.pop("semidefinite", True)), max(cardinalities))
     start = one_by_one(S, cardinalities) if start is None else start
-    return canonical(question, Span(**settings).solve(question, start))
+    return canonical(
+        problem.covariance, tuple(cardinalities), Span(**settings).solve(problem, tuple(cardinalities), start)
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -156,28 +158,28 @@ def test_indefinite_matrices(seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_regressions_never_lose_and_keep_to_the_sizes(seed):
     S = covariance(seed, 12)
-    question = SpanQuestion(DenseCovariance(S), (4, 3, 5), forced=np.array([2]))
+    problem = Problem(DenseCovariance(S), 5, forced=np.array([2]))
     start = np.linalg.eigh(S)[1][:, -3:].copy()
-    for t, k in enumerate(question.cardinalities):
+    for t, k in enumerate((4, 3, 5)):
         keep = np.union1d(np.argsort(-np.abs(start[:, t]))[: k - 1], [2])
         start[np.setdiff1d(np.arange(12), keep), t] = 0
-    found = alternate(question, start, gradually=False)
+    found = alternate(problem, (4, 3, 5), start, gradually=False)
     assert held(S, found) >= held(S, start) * (1 - 1e-12)
-    gradual = alternate(question, np.linalg.eigh(S)[1][:, -3:], gradually=True)
+    gradual = alternate(problem, (4, 3, 5), np.linalg.eigh(S)[1][:, -3:], gradually=True)
     for vectors in (found, gradual):
-        assert ((vectors != 0).sum(axis=0) <= question.cardinalities).all()
+        assert ((vectors != 0).sum(axis=0) <= (4, 3, 5)).all()
         assert (vectors[2] != 0).all()
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_exchanges_track_the_value(seed):
     S = covariance(seed, 12)
-    question = SpanQuestion(DenseCovariance(S), (3, 3, 3), forced=np.array([5]))
+    problem = Problem(DenseCovariance(S), 3, forced=np.array([5]))
     vectors = np.zeros((12, 3))
     vectors[[5, 0], 0] = vectors[[5, 1], 1] = vectors[[5, 2], 2] = 0.5**0.5
-    state = state_of(question, vectors)
+    state = state_of(problem.covariance, vectors)
     before = state.value
-    exchange(question, state)
+    exchange(problem, (3, 3, 3), state)
     assert state.value > before
     assert state.value == pytest.approx(held(S, state.vectors), rel=1e-9)
     assert np.allclose(state.images, S @ state.vectors)
@@ -188,10 +190,10 @@ def test_exchanges_track_the_value(seed):
 def test_a_support_inside_the_span_of_the_others_is_left():
     """Two equal components hold what one does; the second must move."""
     S = np.diag([4.0, 3.0, 2.0, 1.0])
-    question = SpanQuestion(DenseCovariance(S), (1, 1))
-    state = state_of(question, np.eye(4)[:, [0, 0]])
+    problem = Problem(DenseCovariance(S), 1)
+    state = state_of(problem.covariance, np.eye(4)[:, [0, 0]])
     assert state.value == pytest.approx(4)
-    exchange(question, state)
+    exchange(problem, (1, 1), state)
     assert state.value == pytest.approx(7)
 
 
@@ -199,7 +201,7 @@ def test_time_limit_keeps_the_best_so_far():
     S = covariance(0, 30)
     monitor = Monitor(1e-9)
     start = np.eye(30)[:, :3]
-    found = Span().solve(SpanQuestion(DenseCovariance(S), (5, 5, 5), monitor=monitor), start)
+    found = Span().solve(Problem(DenseCovariance(S), 5, monitor=monitor), (5, 5, 5), start)
     assert monitor.stopped is Stop.TIME_LIMIT
     assert np.array_equal(found, start)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from laconic.bounds.prove import Effort, Proof, closes, prove
 from laconic.core.arrays import WRITE_OUT_LIMIT
 from laconic.proof import ProofError, UpperBound
@@ -11,8 +13,8 @@ from laconic.search.problem import Problem, Solution
 
 # A path has many sizes, so each of them gets less work than a component. A proof of one's own, or "exact", is as usual.
 EFFORTS = {
-    "fast": Effort(products=2e12, nodes=0, features=0, l0=0),
-    "tight": Effort(products=1e13, nodes=1, features=WRITE_OUT_LIMIT, l0=0),
+    "fast": Effort(products=2e12, features=0, work=0),
+    "tight": Effort(products=1e13, features=WRITE_OUT_LIMIT, work=np.inf, node_limit=1),
 }
 # A gap above this share of the value is visible. With "fast", the numbers of a larger size serve where it is below.
 VISIBLE = 0.02

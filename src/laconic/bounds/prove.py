@@ -48,18 +48,19 @@ class Effort:
     """How much a proof may do."""
 
     products: float  # multiplications of one look at all pairs of features
-    nodes: int | None  # of trees; None for no limit
     features: int  # the most features that a tree is grown on
-    l0: int  # the l0 relaxation is solved for at most so many features
+    work: float  # of a tree: nodes times the square of the number of features
+    l0: int = 0  # the l0 relaxation is solved for at most so many features
+    node_limit: int | None = None  # nodes of a tree, whatever their work
     gap: float = GAP  # trees stop at this relative gap
     workers: int | None = None  # nodes of a tree processed at the same time
 
 
 # The names that `proof=` takes.
 EFFORTS = {
-    "fast": Effort(products=2e12, nodes=40, features=120, l0=0),
-    "tight": Effort(products=1e13, nodes=400, features=WRITE_OUT_LIMIT, l0=200),
-    "exact": Effort(products=1e14, nodes=None, features=WRITE_OUT_LIMIT, l0=0),
+    "fast": Effort(products=2e12, features=120, work=4e5),
+    "tight": Effort(products=1e13, features=WRITE_OUT_LIMIT, work=4e6, l0=200),
+    "exact": Effort(products=1e14, features=WRITE_OUT_LIMIT, work=np.inf),
 }
 
 
@@ -148,6 +149,8 @@ WORTHWHILE = 0.05
 # Exchanges improve this many supports before a tree is grown. A better first support shrinks the tree by more than the
 # time that it takes.
 POLISH = 20
+# A tree that is worth its root has at least this many nodes.
+FEWEST_NODES = 20
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
 
@@ -176,7 +179,7 @@ def prove(
 def _effort_of(proof: "Proof | Effort | None") -> Effort | None:
     """Return the effort that a proof stands for; None if it is the user's own, or none."""
     if isinstance(proof, Exact):
-        return replace(EFFORTS["exact"], nodes=proof.node_limit, gap=proof.gap, workers=proof.workers)
+        return replace(EFFORTS["exact"], node_limit=proof.node_limit, gap=proof.gap, workers=proof.workers)
     return EFFORTS[proof] if isinstance(proof, str) else proof if isinstance(proof, Effort) else None
 
 
@@ -480,7 +483,10 @@ class _Proof:
         if self.effort.features > SMALL and not self.problem.nonnegative:
             better = Auto(polish=POLISH).solve(problem, start=first.support)
             first = better if better.value > first.value * (1 + EQUAL) else first
-        tree = TreeSearch(self.effort.gap, self.effort.nodes, self.effort.workers)
+        limit = self.effort.node_limit
+        if np.isfinite(self.effort.work):
+            limit = max(FEWEST_NODES, int(self.effort.work / n**2))
+        tree = TreeSearch(self.effort.gap, limit, self.effort.workers)
         found = tree.search(problem, first, self.target)
         if found.value > self.best.value * (1 + EQUAL):
             self.best = replace(found, support=self.kept[found.support])

@@ -13,14 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.bounds.prove import Proof, check_proof, prove
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.words import at_least, at_most
+from laconic.core.words import at_least, at_most, is_whole
 from laconic.covariance import DenseCovariance
-from laconic.data.checks import check_magnitude
-from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
+from laconic.data.tables import as_array_or_frame, check_magnitude, check_names, feature_names_of
 from laconic.proof.gate import proved_lower
 from laconic.search import Auto, Exhaustive
 from laconic.search.exhaustive import count_supports

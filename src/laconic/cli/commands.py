@@ -5,19 +5,16 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import laconic.cli.files as disk
 import laconic.cli.options as opt
-import laconic.cli.outputs as outputs
-import laconic.cli.reading as reading
-from laconic.cli.messages import COMMAND, NOT_PROVED
+from laconic.cli.options import NOT_PROVED, command, option
 from laconic.cli.options import app as app
-from laconic.cli.options import command, option
 
 if TYPE_CHECKING:
     from laconic.core.monitor import Monitor
@@ -31,7 +28,7 @@ OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
 MOST_COLUMNS, MOST_DRAWN = 40, 4
 
 
-def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
+def _made(model: "SparsePCA", data: disk.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
     """Make the covariance of the data once, for everything that a command does."""
     from laconic.core.monitor import Monitor
     from laconic.model.settings import features_asked_for, made_of
@@ -40,8 +37,7 @@ def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monito
     features = None if monitor is None else features_asked_for(model)
     rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
-        made = made_of(model, rows, matrix, None, own, features=features, name=data.name)
-    return replace(made, digest=cache(made.digest))
+        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
 
 
 @command
@@ -49,18 +45,18 @@ def demo(
     out: Annotated[Path, option("DIR", "The folder for the page, tables and certificates.")] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    from laconic.covariance.make import make
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
+    from laconic.model.settings import made_of
     from laconic.report.tables import print_components
 
-    directory = outputs.folder(out)
+    directory = disk.folder(out)
     senate = load_senate109()
     votes = senate.frame
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
     model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
     with model._begin() as monitor:
-        made = make(votes, model._recipe(), monitor)
+        made = made_of(model, votes, None, None, monitor)
         model._fit(made, monitor)
     # The record begins each title with the bill's own number.
     pairs = zip(senate.feature_names, senate.titles, strict=True)
@@ -68,10 +64,10 @@ def demo(
     print_components(model, noun="bill", titles=titles)
     parties = [PARTIES[party] for party in senate.parties]
     files = {directory / "votes.csv": votes, directory / "model.laconic": model}
-    outputs.write_files(files | outputs.certificate_files(directory, model))
+    disk.write_files(files | disk.certificate_files(directory, model))
     title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
-    data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
-    outputs.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
+    data = disk.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
+    disk.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
@@ -92,13 +88,13 @@ def fit(
     if color_by is not None and out is None and report is None:
         raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
     if report is not None:
-        outputs.check_file(report, "--report", (".html", ".htm"), files)
+        disk.check_file(report, "--report", (".html", ".htm"), files)
     if save is not None:
-        outputs.check_file(save, "--save", (), files)
+        disk.check_file(save, "--save", (), files)
     model = settings.model(cardinality, n_components, joint=joint)
     data = settings.read_files(files, color_by)
     if out is not None:
-        outputs.check_apart(files, outputs.folder(out))
+        disk.check_apart(files, disk.folder(out))
     from laconic.report.tables import print_components
 
     with model._begin() as monitor:
@@ -106,15 +102,15 @@ def fit(
         model._fit(made, monitor)
     print_components(model)
     if report is not None:
-        outputs.write_page(model, report, files, data, made=made, time_limit=settings.time_limit)
+        disk.write_page(model, report, files, data, made=made, time_limit=settings.time_limit)
     if save is not None:
-        outputs.say_written(model.save(save))
+        disk.say_written(model.save(save))
     if out is None:
         return
-    outputs.write_files(outputs.fit_files(out, model, made, data), outputs.RESULTS)
+    disk.write_files(disk.fit_files(out, model, made, data), disk.RESULTS)
     if data.in_blocks:
         # The scores take another reading, so the other files are written first.
-        outputs.write_scores(model, data, out / "scores.csv")
+        disk.write_scores(model, data, out / "scores.csv")
 
 
 @command
@@ -129,7 +125,7 @@ def choose(
     """Choose the number of features and of components, and show the variance of every number of features."""
     model = settings.model(cardinality, n_components)
     data = settings.read_files(files)
-    directory = None if out is None else outputs.folder(out)
+    directory = None if out is None else disk.folder(out)
     from matplotlib.figure import Figure
 
     from laconic.model.choosing import choose as choose_numbers
@@ -150,7 +146,7 @@ def choose(
     if choice.stopped is not None:
         typer.echo(f"The work was stopped early: {choice.stopped.value}.")
     if choice.n_components:
-        words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *COMMAND.get()[1:]]))
+        words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
         typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
     else:
         typer.echo(f"\n{choice.without_components}")
@@ -158,13 +154,13 @@ def choose(
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
         drawn = [one.component for one in choice.components if one.curves][:MOST_DRAWN]
-        outputs.write_files(
+        disk.write_files(
             {
                 directory / "choose.csv": choice.to_frame(),
-                directory / "choose.png": outputs.in_panels(choice.plot, drawn, 3.6),
+                directory / "choose.png": disk.in_panels(choice.plot, drawn, 3.6),
                 directory / "path.csv": frame,
                 directory / "path.png": found.plot(Figure().subplots()).figure,
-                directory / "command-choose.txt": outputs.command_text(),
+                directory / "command-choose.txt": disk.command_text(),
             }
         )
 
@@ -189,18 +185,18 @@ def stability(
     check_threshold(threshold)
     model = settings.model(cardinality, n_components)
     data = settings.read_files(files)
-    directory = None if out is None else outputs.folder(out)
+    directory = None if out is None else disk.folder(out)
     made = _made(model, data, settings)
     found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
     print_tables(stability_tables(found))
     typer.echo(found.verdict_at(threshold))
     if directory is not None:
         drawn = range(1, min(len(found.components), MOST_DRAWN) + 1)
-        outputs.write_files(
+        disk.write_files(
             {
                 directory / "stability.csv": found.to_frame(),
-                directory / "stability.png": outputs.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
-                directory / "command-stability.txt": outputs.command_text(),
+                directory / "stability.png": disk.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
+                directory / "command-stability.txt": disk.command_text(),
             }
         )
 
@@ -216,10 +212,10 @@ def certify(
 ) -> None:
     """Prove how good your own choice of features is."""
     from laconic.core.words import at_least, at_most
-    from laconic.model.certify import certify as certify_features
+    from laconic.model.paths import certify as certify_features
 
     if out is not None:
-        outputs.check_file(out, "--out", (".json",), files)
+        disk.check_file(out, "--out", (".json",), files)
     model = settings.model(cardinality)
     data = settings.read_files(files)
     made = _made(model, data, settings)
@@ -230,7 +226,7 @@ def certify(
     typer.echo(f"No {which} can have more than {at_most(found.upper, 6)}.")
     typer.echo(found.verdict)
     if out is not None and found.certificate is not None:
-        outputs.write_files({out: found.certificate})
+        disk.write_files({out: found.certificate})
 
 
 @command
@@ -260,7 +256,7 @@ def verify(
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
     certificates = [one for _, one in claims]
-    results = check(certificates, reading.read_again(data, certificates, read).rows, explain=explain)
+    results = check(certificates, disk.read_again(data, certificates, read).rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):
         typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
         typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)
@@ -282,12 +278,12 @@ def transform(
     from laconic.model.save import load_model
 
     if out is not None:
-        outputs.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
+        disk.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
     fitted = load_model(model)
-    data = reading.read(files, reading.options_of(read), only=_used(fitted))
+    data = disk.read(files, disk.options_of(read), only=_used(fitted))
     if not data.in_blocks and not len(data.rows):
         raise ValueError(f"{data.name} has no rows; at least one is needed.")
-    outputs.write_scores(fitted, data, out)
+    disk.write_scores(fitted, data, out)
 
 
 def _used(model: "SparsePCA") -> list[str] | None:
@@ -322,26 +318,24 @@ def report(
         for line in _origin(fitted, model):
             typer.echo(f"  {line}")
         return
-    outputs.check_file(out, "--out", (".html", ".htm"), [model, *(files or ())])
+    disk.check_file(out, "--out", (".html", ".htm"), [model, *(files or ())])
     if color_by is not None and not files:
         raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
-    data = reading.read_again(files, fitted.certificates_, read, color_by) if files else None
-    outputs.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
+    data = disk.read_again(files, fitted.certificates_, read, color_by) if files else None
+    disk.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
 
 
 def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:
     """Yield sentences on how a model was made, and what new rows need."""
     from laconic.data.tables import listed
-    from laconic.model.estimator import SparsePCA
+    from laconic.model.settings import changed_settings
 
     certificates = [one for one in model.certificates_ if one is not None]
     if certificates:
         yield f"Software: {', '.join(f'{name} {version}' for name, version in certificates[0].versions.items())}."
     digest = certificates[0].digest if certificates else "not computed, because there is no proof"
     yield f"Data: {model.n_features_in_:,} features; SHA-256 {digest}."
-    defaults = {**SparsePCA().get_params(), "verbose": model.verbose}
-    changed = [f"{name}={value!r}" for name, value in model.get_params().items() if value != defaults[name]]
-    yield f"Settings: {', '.join(changed) or 'as by default'}."
+    yield f"Settings: {changed_settings(model) or 'as by default'}."
     if model.choice_ is not None:
         yield f"Choice: {model.choice_.reason}"
     yield from (f"Hint: {hint}" for hint in model.hints_)

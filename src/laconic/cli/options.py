@@ -1,21 +1,24 @@
-"""Options that several commands share: each is declared once, in a group that a command takes as one parameter."""
+"""The program: its options, each declared once, its exit codes, and its messages of one line on standard error."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-import laconic.cli.reading as reading
-from laconic.cli.messages import Commands, one_line_messages
+import laconic.cli.files as disk
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
+# Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
+NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
 METHODS = (
     "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
@@ -23,6 +26,83 @@ METHODS = (
 )  # fmt: skip
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
+
+
+def say(message: object) -> None:
+    """Print a message on standard error, as one line."""
+    typer.echo(f"laconic: {' '.join(str(message).split())}", err=True)
+
+
+@contextmanager
+def one_line_messages() -> Iterator[None]:
+    """Print warnings, errors about the input and interruptions as one line each on standard error."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        from laconic.core.monitor import Hint, Note
+
+        kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
+        say(f"{kind}{message}")
+
+    with warnings.catch_warnings():
+        # Other warnings are for programmers.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # one for each letter that a font does not have
+        warnings.showwarning = show
+        try:
+            yield
+        except BrokenPipeError:  # the program that reads our output, such as head, has ended
+            raise
+        except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+            if getattr(error, "name", None) is not None:  # a module that is missing, without a sentence about it
+                raise
+            named = isinstance(error, OSError) and error.filename is not None
+            say(f"{error.filename}: {error.strerror}." if named else error)  # type: ignore[union-attr]
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt as error:
+            say(str(error) or "Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+class Commands(TyperGroup):
+    """All commands. An option that is not known, or a value of the wrong kind, is one line, too."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help names its arguments without types of Python, such as list[Path]."""
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command is not None else ():
+            if parameter.param_type_name == "argument":
+                # Versions of typer that print the type call this.
+                vars(parameter)["display_type_rich"] = lambda **_: None
+        return command
+
+    def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
+        """Read the options above the command, and keep the words of the command line."""
+        disk.COMMAND.set(tuple(args))
+        with _one_line_usage():
+            return super().make_context(info_name, args, *given, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the options of the command, and run it."""
+        with _one_line_usage():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line_usage() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # typer has the class of click, or its own copy, depending on its version.
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        if "UsageError" not in kinds or "NoArgsIsHelpError" in kinds:
+            raise
+        context = getattr(error, "ctx", None)
+        message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+        end = "" if message.endswith((".", "?")) else "."
+        say(f"{message}{end} See {'laconic' if context is None else context.command_path} --help.")
+        raise typer.Exit(BAD_INPUT) from None
+
 
 app = typer.Typer(
     name="laconic",
@@ -145,10 +225,10 @@ class Settings:
     drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
     read: Read = None
 
-    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> reading.Data:
+    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> disk.Data:
         """Read a small table, or open anything else."""
-        options = {"columns": self.columns, "drop": self.drop, **reading.options_of(self.read)}
-        return reading.read(files, options, color_by=color_by, covariance=self.covariance)
+        options = {"columns": self.columns, "drop": self.drop, **disk.options_of(self.read)}
+        return disk.read(files, options, color_by=color_by, covariance=self.covariance)
 
     def model(self, cardinality: str | None = None, n_components: str | None = None, **own: Any) -> "SparsePCA":
         """Return the model that the options ask for. Features that are forced in are texts still."""

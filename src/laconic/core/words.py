@@ -1,12 +1,16 @@
-"""Verdicts: sentences that say what is proved. Numbers in them are rounded so that the sentence stays true.
+"""Sentences to users: verdicts that say what is proved, and what is wrong with an argument.
 
-The sentences on how a search ended are in `laconic.search.problem`.
+Numbers in verdicts are rounded so that the sentence stays true. The sentences on how a search ended are in
+`laconic.search.problem`.
 """
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from difflib import get_close_matches
+from numbers import Integral
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -102,8 +106,13 @@ def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) ->
 
 
 def percent(share: float) -> str:
-    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %."""
+    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %.
+
+    A share below 0.1 % has two digits: one component of 5000 columns of noise holds 0.043 %, which is not nothing.
+    """
     # A share such as 0.29 is slightly smaller in binary. The number added is far below the accuracy of a share.
+    if 0 < share < 0.001:
+        return f"{at_least(100 * share * (1 + 1e-9), 2)} %"
     return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
 
 
@@ -161,3 +170,47 @@ def did_you_mean(given: str, names: Collection[str]) -> str:
     lower = {name.lower(): name for name in names}
     close = get_close_matches(given.lower(), lower, n=1)
     return f"; did you mean {lower[close[0]]!r}?" if close else "."
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Say whether a value is a whole number. True and False do not count as numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, argument: str) -> list[int]:
+    """Return the column numbers, in the order given, of features given by name or by number.
+
+    `argument` is the name of the argument that `features` came from, for errors.
+    """
+    if isinstance(features, str | bytes) or not hasattr(features, "__iter__"):
+        raise ValueError(f"{argument}={features!r} must be a list of features; give [{features!r}] for one.")
+    known = {} if feature_names is None else {name: place for place, name in enumerate(feature_names)}
+    places = []
+    for feature in features:
+        if isinstance(feature, str):
+            if feature not in known:
+                unknown = "which is not among the feature names" if known else "but the data have no feature names"
+                raise ValueError(f"{argument} names {feature!r}, {unknown}{did_you_mean(feature, known)}")
+            places.append(known[feature])
+        elif is_whole(feature) and 0 <= feature < n:
+            places.append(int(feature))
+        else:
+            raise ValueError(f"{argument} holds {feature!r}; give feature names or column numbers from 0 to {n - 1}.")
+    return places
+
+
+def physical_memory() -> float:
+    """Return the bytes of memory of this machine, infinite if it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+
+
+def check_memory(needed: float, what: str, remedy: str) -> None:
+    """Raise a MemoryError of one sentence if a step needs more memory than the machine has."""
+    available = physical_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what} would need {memory_in_words(needed)}, and this machine has {memory_in_words(available)}; {remedy}."
+        )

@@ -5,16 +5,18 @@ A solver never asks how the data were given. The abilities of each kind are decl
 
 from laconic.covariance.deflation import DeflatedCovariance
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
-from laconic.covariance.matrix import Covariance, DenseCovariance, FactorCovariance
-from laconic.covariance.of_rows import SparseCovariance, covariance_of
-from laconic.covariance.screening import Screening
-from laconic.covariance.spectrum import (
+from laconic.covariance.matrix import (
+    Covariance,
+    DenseCovariance,
+    FactorCovariance,
     largest_eigenpair,
     largest_eigenpairs,
     largest_eigenvalues,
     rank_at_least,
     smallest_eigenvalue,
 )
+from laconic.covariance.of_rows import SparseCovariance, covariance_of
+from laconic.covariance.screening import Screening
 from laconic.covariance.views import ScreenedCovariance, SubsetCovariance
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The covariance S as solvers and proofs see it: entries with bounds on their errors. An array and a factor.
+"""The covariance S as solvers and proofs see it: entries with bounds on their errors. An array, a factor, eigenvalues.
 
 S is a symmetric matrix of real numbers: the exact covariance of some rows, or a matrix that a user gave. The entries
 of S that are computed are rounded. Each kind of covariance knows a vector l (`spread`) with
@@ -10,16 +10,20 @@ For a unit vector x therefore |x'Sx - x'Bx| <= (l'|x|)^2 <= |l|^2. Proofs use th
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import (
     ProvedEigenvalue,
     RowProducts,
+    eigh,
+    eigvalsh,
+    extreme_eigenpair,
     proved_largest_eigenvalue,
     proved_semidefinite_shift,
 )
@@ -32,10 +36,11 @@ if TYPE_CHECKING:
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
 # off by about a fifth, which is enough to rank columns.
 RANDOM_DIRECTIONS, TOGETHER = 48, 8
-# Up to this many rows of a factor their inner products give the column lengths: 1000 x 1000 numbers are 8 MB, and with
-# more rows random directions are faster.
+# Up to this many rows of a factor their inner products give the column lengths and the largest eigenvalues: 1000 x 1000
+# numbers are 8 MB. With more rows random directions and Lanczos' method are faster.
 ROW_GRAM = 1000
-# Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
+# Up to this size LAPACK on the written-out matrix is faster than Lanczos' method on the operator. Its eigenvalues are
+# sharper than bounds that avoid writing the matrix out.
 CHEAP_EIGENVALUES = 400
 # Rows of a factor in one part: sums of products in single precision run over no more.
 ROWS_OF_A_PART = 1024
@@ -68,6 +73,11 @@ class Covariance(ABC):
     entry_cost: int = 1
     #: What a look at all pairs has found, if there was one.
     _pairs: "Pairs | None" = None
+
+    @cached_property
+    def leading_pairs(self) -> dict[tuple[int, float], tuple[float, Floats]]:
+        """The largest eigenvalue and its vector, for each seed and accuracy that `largest_eigenpair` was asked for."""
+        return {}
 
     @cached_property
     def factor(self) -> Floats | None:
@@ -215,7 +225,11 @@ class Covariance(ABC):
         """`largest`, from a matrix as small as the number of rows of the factor; None if that is not smaller."""
         if self.factor is None or len(self.factor) >= self.n_features:
             return None
-        value, estimate = RowProducts(self.factor).whole()
+        return self.largest_of(self.factor)
+
+    def largest_of(self, factor: Floats) -> ProvedEigenvalue:
+        """Return the largest eigenvalue of S, given A with S = A'A up to `factor_error`."""
+        value, estimate = RowProducts(factor).whole()
         return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     @cached_property
@@ -446,3 +460,120 @@ def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
     if 0 < count < n // 4:
         magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :]
     return np.asarray(np.sort(magnitudes, axis=0)[::-1][:count])
+
+
+# Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.
+ACCURACY = 1e-6
+# The rank is found when at most this share of each variance is left.
+LEFT = 1e-10
+# At a coarse accuracy so many vectors are enough for one eigenvalue. The library's default is 20 products at least.
+COARSE, LANCZOS_VECTORS = 1e-4, 12
+
+
+def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
+    """Return the largest eigenvalue and a unit eigenvector: the dense principal component.
+
+    Parameters
+    ----------
+    covariance
+        The covariance S.
+    seed, tolerance
+        The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
+
+    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
+    """
+    n, known = covariance.n_features, covariance.leading_pairs
+    if (seed, tolerance) not in known:
+        known[seed, tolerance] = (
+            extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+            if n <= CHEAP_EIGENVALUES
+            else _largest(covariance.product, n, seed, tolerance)
+        )
+    value, vector = known[seed, tolerance]
+    return value, vector.copy()
+
+
+def largest_eigenpairs(
+    covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the dense components.
+
+    There are `count` of them, or as many as there are features. The parameters are those of `largest_eigenpair`.
+    """
+    n = covariance.n_features
+    if n <= CHEAP_EIGENVALUES or count >= n - 1:
+        values, vectors = eigh(covariance.submatrix(np.arange(n)))
+    else:
+        values, vectors = _several(covariance.product, n, count, seed, tolerance)
+    return values[::-1][:count].copy(), np.ascontiguousarray(vectors[:, ::-1][:, :count])
+
+
+def largest_eigenvalues(covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0) -> Floats:
+    """Return the largest eigenvalues alone, the largest first. The parameters are those of `largest_eigenpairs`.
+
+    A'A and AA' have the same eigenvalues but zeros. If A has few rows, AA' is small whatever the number of features.
+    """
+    A = covariance.factor
+    if A is None or not count <= len(A) <= min(ROW_GRAM, covariance.n_features):
+        return largest_eigenpairs(covariance, count, seed=seed, tolerance=tolerance)[0]
+    return eigvalsh(A @ A.T)[::-1][:count].copy()
+
+
+def smallest_eigenvalue(covariance: Covariance) -> float:
+    """Return the smallest eigenvalue of a covariance, or zero if it is semidefinite by construction.
+
+    Lanczos' method works on c I - S, with c twice the largest absolute eigenvalue: the eigenvalue wanted is then the
+    largest one. On S itself the accuracy is relative to the eigenvalue. If that is near zero, the method may never
+    converge, or stop at a wrong value.
+    """
+    if covariance.semidefinite:
+        return 0.0
+    n = covariance.n_features
+    if n <= CHEAP_EIGENVALUES:
+        return extreme_eigenpair(covariance.submatrix(np.arange(n)), 0)[0]
+    shift = 2.0 * abs(_largest(covariance.product, n, 0, ACCURACY)[0])
+    return shift - _largest(lambda v: shift * v - covariance.product(v), n, 0, ACCURACY)[0]
+
+
+def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: float) -> tuple[float, Floats]:
+    values, vectors = _several(product, n, 1, seed, tolerance)
+    return float(values[0]), np.ascontiguousarray(vectors[:, 0])
+
+
+def _several(
+    product: Callable[[Floats], Floats], n: int, count: int, seed: int, tolerance: float
+) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, increasing, and their vectors, by Lanczos' method."""
+    operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
+    start = np.random.default_rng(seed).standard_normal(n)
+    few = LANCZOS_VECTORS if tolerance >= COARSE and count == 1 else None
+    try:
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance, ncv=few)
+    except ArpackNoConvergence as error:
+        if len(error.eigenvalues) < count:
+            raise
+        values, vectors = error.eigenvalues, error.eigenvectors
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def rank_at_least(covariance: Covariance, rank: int) -> int:
+    """Return min(rank, numerical rank of a covariance), by steps of a Cholesky factorisation with pivoting.
+
+    Each step costs one column of S. Each feature is measured in units of its own standard deviation.
+    """
+    variances = covariance.diagonal
+    varying = variances > 0
+    units = np.where(varying, 1.0 / np.sqrt(np.where(varying, variances, 1.0)), 0.0)
+    residual = varying.astype(np.float64)
+    factor = np.zeros((min(rank, len(residual)), len(residual)))
+    for step in range(len(factor)):
+        pivot = int(residual.argmax())
+        if residual[pivot] <= LEFT:
+            return step
+        column = covariance.columns(np.array([pivot]))[:, 0] * units * units[pivot]
+        column -= factor[:step].T @ factor[:step, pivot]
+        factor[step] = column / np.sqrt(residual[pivot])
+        residual -= factor[step] ** 2
+        residual[pivot] = 0.0
+    return len(factor)

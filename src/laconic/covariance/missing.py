@@ -30,23 +30,23 @@ matrix, up to rounding. This is how `laconic.verify` makes it again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.rounding import TINY
+from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
-from laconic.data.checks import check_magnitude
 from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
 from laconic.data.rows import ArraySource, Source
-from laconic.data.tables import listed
+from laconic.data.tables import check_magnitude, listed
 
 # What may be done about missing values.
 WAYS = ("error", "pairwise", "em")
@@ -69,7 +69,6 @@ COPIES = 12
 COMMON_SPREAD = 1e-6
 # A divisor of at most this share of the sum of weights is rounding: one row has all the weight.
 ONE_ROW = 1e-12
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +191,12 @@ class PresentValues:
             raise ValueError(f"EM makes from 1 to {MOST_ITERATIONS} steps, not {iterations}.")
         if ridge not in (0.0, RIDGE):
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
-        rows = self._in_memory()
+        if self.present.n_rows * self.source.n_features > SMALL_NUMBERS:
+            raise ValueError(
+                f"missing='em' reads all rows in each step, and {self.source.name} is too large for memory; use "
+                "missing='pairwise', or fill the missing values first."
+            )
+        rows = np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
         part, centers = self._pairs()
         start = self._pairwise(part, centers, scale=True)
         columns = np.flatnonzero(~start.constant)
@@ -203,28 +207,19 @@ class PresentValues:
             total, usual = part.weights.diagonal()[columns], pair_divisors(part).diagonal()[columns]
             units = start.scales[columns] * (np.sqrt(total / usual) if self.center else 1.0)
             table = _Standardised(rows, columns, start.means[columns], units, self.weights)
-            found, used = self._estimate(table, iterations, ridge)
-            missing = MissingValues("em", missing.counts, found.iterations, found.converged, used)
+            (found, steps, converged), used = self._estimate(table, iterations, ridge)
+            missing = MissingValues("em", missing.counts, steps, converged, used)
             means[columns] += found.mean / units
-            own, sizes = found.covariance, np.sqrt(found.covariance.diagonal())
+            own, sizes, divisor = found.covariance, np.sqrt(found.covariance.diagonal()), table.divisor(self.center)
             if self.scale:
-                scales[columns] = units / sizes * np.sqrt(found.divisor / found.weight)
+                scales[columns] = units / sizes * np.sqrt(divisor / table.weight)
                 own = own / np.multiply.outer(sizes, sizes)
                 np.fill_diagonal(own, 1.0)
             else:
-                own = own * (found.weight / found.divisor) / np.multiply.outer(units, units)
+                own = own * (table.weight / divisor) / np.multiply.outer(units, units)
                 check_magnitude(float(own.diagonal().max()), name=self.source.name)
             matrix[np.ix_(columns, columns)] = own
         return MatrixOfPresent(matrix, means, scales, start.constant, missing)
-
-    def _in_memory(self) -> Floats:
-        """Return all rows as a dense array."""
-        if self.present.n_rows * self.source.n_features > SMALL_NUMBERS:
-            raise ValueError(
-                f"missing='em' reads all rows in each step, and {self.source.name} is too large for memory; use "
-                "missing='pairwise', or fill the missing values first."
-            )
-        return np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
 
     def _estimate(self, table: "_Standardised", iterations: int, ridge: float) -> tuple["Estimate", float]:
         """Return the estimate for standardised columns, and the ridge."""
@@ -288,15 +283,21 @@ class SingularError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
-    """A mean and a covariance, the number of steps behind them, and whether another step would change them."""
+class Point:
+    """A mean and a covariance on the way."""
 
     mean: Floats
     covariance: Floats
-    weight: float
-    divisor: float
-    iterations: int
-    converged: bool
+
+    def change(self, new: "Point") -> float:
+        """Return the largest change of an entry, in units of standard deviations and their products."""
+        sizes = np.sqrt(new.covariance.diagonal())
+        entries = np.abs(new.covariance - self.covariance) / np.multiply.outer(sizes, sizes)
+        return max(float((np.abs(new.mean - self.mean) / sizes).max()), float(entries.max()))
+
+
+# A point, the number of steps behind it, and whether another step would change nothing that matters.
+Estimate: TypeAlias = tuple[Point, int, bool]
 
 
 def expectation_maximization(
@@ -313,7 +314,7 @@ def expectation_maximization(
     before: list[Point] = []  # the points since the last leap
     instead: Point | None = None  # where to go on if the present point, a leap, turns out to be worse
     found: Estimate | None = None
-    best = -np.inf
+    best, weight = -np.inf, table.weight
     with monitor.watch():
         for number in range(1, (iterations or MOST_ITERATIONS) + 1):
             monitor.tick(f"EM, step {number}")
@@ -325,17 +326,19 @@ def expectation_maximization(
                 point, instead, before = instead, None, []
                 precision, determinant = _inverse(point.covariance)
             part = table.expectation(point.mean, precision)
-            value = part.likelihood / part.weight - 0.5 * determinant
+            value = part.likelihood / weight - 0.5 * determinant
             value -= 0.5 * ridge * (determinant + float(precision.trace()))
             if instead is not None and found is not None and value < best - WORSE:
                 point, instead, before = instead, None, []
-                found = replace(found, iterations=number)
+                found = found[0], number, found[2]
                 continue
             leapt, instead, best = instead is not None, None, max(best, value)
-            new = _maximized(point, part, center=center, ridge=ridge)
-            divisor = part.weight - part.weight_squares / part.weight if center else part.weight
+            shift = part.sums / weight if center else np.zeros(n)
+            moments = part.products / weight - np.multiply.outer(shift, shift)
+            moments.flat[:: n + 1] += ridge
+            new = Point(point.mean + shift, 0.5 * (moments + moments.T) / (1 + ridge))
             converged = point.change(new) <= TOLERANCE
-            found = Estimate(new.mean, new.covariance, part.weight, divisor, number, converged)
+            found = new, number, converged
             if converged and not iterations:
                 break
             before, point = [] if leapt else [*before, point], new
@@ -348,28 +351,12 @@ def expectation_maximization(
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A mean and a covariance on the way."""
-
-    mean: Floats
-    covariance: Floats
-
-    def change(self, new: "Point") -> float:
-        """Return the largest change of an entry, in units of standard deviations and their products."""
-        sizes = np.sqrt(new.covariance.diagonal())
-        entries = np.abs(new.covariance - self.covariance) / np.multiply.outer(sizes, sizes)
-        return max(float((np.abs(new.mean - self.mean) / sizes).max()), float(entries.max()))
-
-
 @dataclass(eq=False)
 class Expectation:
     """The expected sums of the complete rows about the mean, given the values that are there."""
 
     sums: Floats
     products: Floats
-    weight: float = 0.0
-    weight_squares: float = 0.0
     likelihood: float = 0.0
 
 
@@ -383,6 +370,21 @@ class _Standardised:
     scales: Floats
     weights: Floats | None
 
+    @cached_property
+    def counted(self) -> Floats:
+        """The weights of the rows. A row without any value says nothing, and has none."""
+        w = np.ones(len(self.rows)) if self.weights is None else self.weights
+        return np.where(np.isnan(self.rows)[:, self.columns].all(axis=1), 0.0, w)
+
+    @cached_property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.counted.sum())
+
+    def divisor(self, center: bool) -> float:
+        """Return the divisor of the covariance."""
+        return self.weight - float((self.counted**2).sum()) / self.weight if center else self.weight
+
     def expectation(self, mean: Floats, precision: Floats) -> Expectation:
         """Do the E step for a multivariate normal with this mean m and precision K, the inverse of the covariance.
 
@@ -390,22 +392,18 @@ class _Standardised:
         others, the missing entries are normal with covariance C = (K_MM)^-1 and mean m_M - C (Kd)_M. So each row adds
         its completed deviations e, their products, and C on the places M. Its log-likelihood, up to a constant, is
         -(logdet(V) + logdet(K_MM) + e'Kd) / 2, V the covariance: the determinant of V on the other places is det(V)
-        times that of K_MM, and e'Ke = e'Kd because Ke is zero on M. A row without any value says nothing, and is left
-        out.
+        times that of K_MM, and e'Ke = e'Kd because Ke is zero on M.
         """
         total = Expectation(np.zeros(len(mean)), np.zeros((len(mean), len(mean))))
         for begin, block in dense_parts(self.rows):
-            w = np.ones(len(block)) if self.weights is None else self.weights[begin : begin + len(block)]
+            w = self.counted[begin : begin + len(block)]
             deviations = (block[:, self.columns] - self.centers) * self.scales - mean
             missing = np.isnan(deviations)
             deviations[missing] = 0.0
-            w = np.where(missing.all(axis=1), 0.0, w)
             images = deviations @ precision
             determinants = _complete(deviations, images, missing, w, precision, total.products)
             total.products += (deviations * w[:, None]).T @ deviations
             total.sums += w @ deviations
-            total.weight += float(w.sum())
-            total.weight_squares += float((w**2).sum())
             total.likelihood -= 0.5 * (determinants + float(w @ (deviations * images).sum(axis=1)))
         return total
 
@@ -440,15 +438,6 @@ def _complete(
             products += added.reshape(products.shape)
             total += float(sizes @ determinants)
     return total
-
-
-def _maximized(point: Point, part: Expectation, *, center: bool, ridge: float) -> Point:
-    """Return the result of the M step."""
-    n = len(point.mean)
-    shift = part.sums / part.weight if center else np.zeros(n)
-    new = part.products / part.weight - np.multiply.outer(shift, shift)
-    new.flat[:: n + 1] += ridge
-    return Point(point.mean + shift, 0.5 * (new + new.T) / (1 + ridge))
 
 
 def _leap(points: Sequence[Point]) -> Point:

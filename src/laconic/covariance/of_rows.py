@@ -20,21 +20,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
-from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 from laconic.covariance.matrix import DIAGONAL_BLOCK, ROWS_OF_A_PART, Covariance, DenseCovariance, FactorCovariance
-from laconic.data.checks import check_magnitude
-from laconic.data.passes import Moments
+from laconic.data.passes import DENSE_SHARE, Moments
+from laconic.data.tables import check_magnitude
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.
 WRITE_OUT_COLUMNS = 2048
 # Sums run over at most this many rows at a time, so that few roundings follow one another.
 MOST_TOGETHER = 4096
-# Sparse columns with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
-# several times more for each entry.
-DENSE_SHARE = 0.1
 # With at most this share of nonzero entries, all columns of S are computed faster from sparse products.
 SPARSE_SHARE = 0.03
 # If uncentred columns are at most this many times longer (in squared length) than centred ones, sparse columns are
@@ -154,10 +151,9 @@ def covariance_of(
         return DenseCovariance(matrix, spread=spread, slack=standard.slack), standard
     factor = np.array(X, dtype=np.float64, order="C")
     factor -= standard.means
-    factor *= standard.scales
+    factor *= standard.units
     if weights is not None:
         factor *= np.sqrt(weights)[:, None]
-    factor /= np.sqrt(standard.divisor)
     factor[:, standard.constant] = 0.0
     # Each entry of the factor was rounded at most six times.
     return FactorCovariance(factor, apart=standard.spread(standard.own, 0), slack=standard.slack), standard
@@ -201,7 +197,6 @@ class SparseCovariance(Covariance):
         self.entry_cost, self.n_features = rows.shape
         self.slack = standard.slack
         self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
-        self._all_columns: Floats | None = None
 
     def _diagonal(self) -> Floats:
         if self.standard.expands:
@@ -223,10 +218,7 @@ class SparseCovariance(Covariance):
         # The same road as for dense rows, so that both containers give the same bound.
         few = self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT
         A = self.rows_as_factor(np.arange(self.n_features)) if few else None
-        if A is None:
-            return None
-        value, estimate = RowProducts(A).whole()
-        return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
+        return None if A is None else self.largest_of(A)
 
     def rows_as_factor(self, columns: Indices) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:
@@ -279,8 +271,8 @@ class SparseCovariance(Covariance):
         return np.asarray(self.by_column.T @ weights)
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        if self._all_columns is not None:
-            return self._all_columns[rows[:, None], columns]
+        if "matrix" in vars(self):
+            return self.matrix[rows[:, None], columns]
         same = rows is columns or np.array_equal(rows, columns)
         right = self.by_column[:, columns]
         everything = len(rows) == self.n_features and np.array_equal(rows, np.arange(self.n_features))
@@ -307,8 +299,6 @@ class SparseCovariance(Covariance):
         return result
 
     def columns(self, indices: Indices) -> Floats:
-        if self._all_columns is None and len(indices) == self.n_features <= KEPT_FEATURES:
-            self._all_columns = self.submatrix(np.arange(self.n_features))
-        if self._all_columns is not None:
-            return self._all_columns[:, indices]
+        if "matrix" in vars(self) or len(indices) == self.n_features <= KEPT_FEATURES:
+            return self.matrix[:, indices]
         return self.block(np.arange(self.n_features), indices)

@@ -83,12 +83,8 @@ class _Look(NamedTuple):
     error: Floats  # at most the errors of the entries of each row
 
 
-class _Lists(NamedTuple):
-    """The largest entries of some rows, and all that are above a floor, row after row."""
-
-    largest: Floats
-    partners: Indices
-    above: tuple[Indices, Indices, Floats]
+# Places and entries.
+_Found: TypeAlias = tuple[Indices, Indices, Floats]
 
 
 def all_pairs(S: "Covariance", count: int, monitor: Monitor) -> Pairs:
@@ -112,10 +108,8 @@ def all_pairs(S: "Covariance", count: int, monitor: Monitor) -> Pairs:
         with threads_for(n):
             entries = look.entries(rows)
         entries[np.arange(len(entries)), np.arange(begin, rows.stop)] = -1.0
-        lists = _lists(entries, count, large.cut)
-        largest[rows] = _with_errors(lists.largest * look.unit, look.error[rows, None])
-        partners[rows] = lists.partners
-        i, j, found = lists.above
+        values, partners[rows], (i, j, found) = _lists(entries, count, large.cut)
+        largest[rows] = _with_errors(values * look.unit, look.error[rows, None])
         large.add(i + begin, j, found)
     return Pairs(largest, partners, *large.result(look))
 
@@ -153,8 +147,8 @@ def revised(
         monitor.tick("some pairs again")
         entries = np.abs(S.columns(part).T, order="C")
         entries[np.arange(len(part)), part] = -1.0
-        lists = _lists(entries, count, math.inf)
-        largest[part], partners[part] = _with_errors(lists.largest, look.error[part, None]), lists.partners
+        values, partners[part], _ = _lists(entries, count, math.inf)
+        largest[part] = _with_errors(values, look.error[part, None])
     old = known.large.tocoo()
     i, j = place[old.coords[0]], place[old.coords[1]]
     stay = (i >= 0) & (j >= 0)
@@ -224,8 +218,8 @@ def _first_floor(S: "Covariance", look: _Look) -> float:
     return float(np.quantile(np.concatenate(sample), QUANTILE))
 
 
-def _lists(entries: Any, count: int, cut: float) -> _Lists:
-    """Return the `count` largest of each row, of equal ones the first, and all entries above `cut`.
+def _lists(entries: Any, count: int, cut: float) -> tuple[Floats, Indices, _Found]:
+    """Return the `count` largest of each row, of equal ones the first, their columns, and all entries above `cut`.
 
     `entries` has -1 in place of what does not count.
     """
@@ -252,7 +246,7 @@ def _lists(entries: Any, count: int, cut: float) -> _Lists:
     order = np.lexsort((columns, -values, at))
     counts = np.bincount(at, minlength=len(entries))
     chosen = order[(np.cumsum(counts) - counts)[:, None] + np.arange(count)]
-    return _Lists(values[chosen], columns[chosen], (i[above], j[above], found[above].astype(np.float64)))
+    return values[chosen], columns[chosen], (i[above], j[above], found[above].astype(np.float64))
 
 
 class _Large:

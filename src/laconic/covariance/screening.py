@@ -4,9 +4,10 @@ Which columns can matter? A feature i belongs to no better support of k features
 and b a bound at k - 1 features. So the columns of large variance decide, and how large is known when v is. The first
 choice is generous. `widened` reads more columns, in one more pass, if the values found ask for them.
 
-If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the data
-themselves are the operator: a few passes multiply random directions by S, and the columns with the largest entries in
-the leading directions are taken to hand.
+If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the rows are
+read into memory (`laconic.covariance.make`). If they are too many for that, the data themselves are the operator: a few
+passes multiply random directions by S, and the columns with the largest entries in the leading directions are taken to
+hand.
 """
 
 import math
@@ -15,10 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
-from laconic.core.words import memory_in_words
+from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.of_rows import Standard, standardize
 from laconic.covariance.views import ScreenedCovariance
@@ -53,7 +53,6 @@ class Screening:
     scale: bool = False
     monitor: Monitor = field(default_factory=Monitor)
     passes: int = 0  # the number of passes so far
-    remedy: str = ""  # what else a user can do about missing values, for errors
     _widenings: int = 0
 
     @cached_property
@@ -61,7 +60,7 @@ class Screening:
         """The result of the first pass."""
         names, n = self.source.feature_names, self.source.n_features
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
-        job = FirstPass(None if names is None else tuple(names), self.source.name, self.remedy)
+        job = FirstPass(None if names is None else tuple(names), self.source.name)
         part = self.run(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import Monitor
-from laconic.core.rounding import grown, sum_up, up
+from laconic.core.rounding import grown, up
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
 from laconic.covariance.pairs import Pairs, few_differ, revised
 
@@ -89,8 +89,7 @@ class SubsetCovariance(Covariance):
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         if self.factor is not None and len(self.factor) < self.n_features:
-            value, estimate = RowProducts(self.factor).whole()
-            return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
+            return self.largest_of(self.factor)
         # The largest eigenvalue of a part is at most that of the whole.
         return self.base.largest_by_rows if self.n_features > CHEAP_EIGENVALUES and self.factor is None else None
 

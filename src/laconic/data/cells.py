@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arguments import check_memory
 from laconic.core.arrays import Indices
+from laconic.core.words import check_memory
 from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, Source, needed, reading
 from laconic.data.tables import check_unique, without_duplicates
 
@@ -139,8 +139,9 @@ class StoredRows(Source):
                 yield Block(rows if columns is None else rows[:, columns], end / self.n_rows)
 
 
-def _layers(layers: Iterable[str]) -> str:
-    names = ", ".join(repr(layer) for layer in sorted(layers))
+def _layers(layers: Iterable[str | None]) -> str:
+    # anndata lists X among the layers since version 0.13, with None for its name.
+    names = ", ".join(repr(layer) for layer in sorted(layer for layer in layers if layer is not None))
     return f"its layers are {names}" if names else "it has no layers"
 
 

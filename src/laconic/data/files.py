@@ -264,7 +264,7 @@ def _sheet(file: Path, sheet: str | None) -> bytes:
                 close = did_you_mean(sheet, sheets)
                 known = f"; its sheets are {listed([repr(own) for own in sheets])}." if close == "." else close
                 raise ValueError(f"sheet={sheet!r} is not a sheet of {file.name}{known}")
-            cells = book.parse(sheet or sheets[0], header=None, dtype=object, na_filter=False)
+            cells = pd.read_excel(book, sheet_name=sheet or sheets[0], header=None, dtype=object, na_filter=False)
     except calamine.CalamineError as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{file.name} cannot be read as a spreadsheet ({reason}); save it again.") from None

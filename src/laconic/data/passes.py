@@ -2,21 +2,29 @@
 
 Each pass is a `Job`: the part of a block, and the sum of two parts. A missing value is NaN. In sparse rows only an
 explicit NaN is missing; an entry that is not stored is zero, a value.
+
+**The digest of data** depends on the values only: not on their precision, memory layout, storage form or blocks.
+Each column has a number D = sum over the rows i of mix(x_i) g^i, modulo 2^64. `mix` scatters the 64 bits of a float,
+and mix(0) = 0, so that a sparse matrix and its dense copy agree. Parts are merged: rows A followed by rows B have
+D(A) + g^|A| D(B). Two readings of some columns can be compared without the others. The digest of a table is the SHA-256
+of its shape and of the numbers of its columns. It tells two data sets apart; it is not meant to withstand a forger,
+who could not gain from it: `laconic.verify` computes every bound from the data at hand.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.rounding import gamma, grown
-from laconic.data.checks import check_finite
-from laconic.data.digest import ColumnDigests
 from laconic.data.rows import BLOCK_NUMBERS, Job
+from laconic.data.tables import MISSING_OPTIONS, check_finite, without_duplicates
 
 # Moments are computed in blocks of at most this many entries: 4 MB of float64, which stays in the processor's cache.
 CACHED_ENTRIES = 500_000
@@ -29,6 +37,11 @@ MERGE_ROUNDINGS = 16
 DENSE_SHARE = 0.1
 # Products of fewer rows than this gain little from BLAS.
 FEWEST_ROWS = 256
+# Odd numbers with well scattered bits: the base g of the powers, and the multipliers of `mix`.
+BASE, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
+MODULUS = 1 << 64
+
+Words: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,23 +104,16 @@ class Moments:
                 type(X)((v, X.indices, X.indptr), shape=X.shape).T @ np.ones(n) for v in (values, values**2)
             )
             return cls(n, float(n), float(n), n, None, None, sums, squares)
-        triples = X.tocoo(copy=False)
+        # scikit-learn takes a second to import, and most of this room does not need it.
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
-        sums, present, squares, counts = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.intp)
-        slices = [slice(i, i + CACHED_ENTRIES) for i in range(0, triples.nnz, CACHED_ENTRIES)]
-        for part in slices:
-            own, columns = w[triples.row[part]], triples.col[part]
-            sums += np.bincount(columns, weights=own * triples.data[part], minlength=p)
-            present += np.bincount(columns, weights=own, minlength=p)
-            counts += np.bincount(columns, minlength=p)
-        means = sums / total if total else sums
-        for part in slices:
-            own, columns = w[triples.row[part]], triples.col[part]
-            squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
-        # In a full column no entry is absent, but two sums of the same weights may differ by rounding.
-        absent = np.where(counts < n, np.maximum(total - present, 0.0), 0.0)
-        return cls(n, total, float((w**2).sum()), n, means, squares + absent * means**2)
+        if total == 0:
+            return cls(n, 0.0, 0.0, n, np.zeros(p), np.zeros(p))
+        rows = type(X)((values, X.indices, X.indptr), shape=X.shape)
+        means, variances = mean_variance_axis(rows, axis=0, weights=w)
+        return cls(n, total, float((w**2).sum()), n, means, total * variances)
 
     def merge(self, other: "Moments") -> Self:
         """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
@@ -137,9 +143,9 @@ class Moments:
         """The weighted sum of squared deviations from the mean, for each column."""
         if self.sums is not None:
             assert self.raw_squares is not None
-            first, rest = _product(self.raw_squares, self.weight)
-            second, more = _product(self.sums, self.sums)
-            return np.asarray(np.maximum((first - second) + (rest - more), 0.0) / self.weight)
+            # Python's whole numbers have no rounding, and a quotient of two is rounded once.
+            n, pairs = int(self.weight), zip(self.raw_squares.tolist(), self.sums.tolist(), strict=True)
+            return np.array([(n * int(of_squares) - int(total) ** 2) / n for of_squares, total in pairs])
         assert self.deviations is not None
         return self.deviations
 
@@ -195,18 +201,89 @@ def _whole(values: Floats, rows: int) -> bool:
     return small and bool((values == np.rint(values)).all())
 
 
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return a product and its rounding error, exactly (Dekker 1971)."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+@dataclass(frozen=True, eq=False)
+class ColumnDigests:
+    """The numbers D of some columns, and g to the power of the number of rows."""
+
+    n_rows: int
+    power: int  # g^n_rows modulo 2^64
+    columns: Words
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Return the digests of the columns of an array, or of a CSR or CSC matrix without duplicates."""
+        n, p = X.shape
+        total = cls(0, 1, np.zeros(p, dtype=np.uint64))
+        step = max(1, BLOCK_ENTRIES // max(p, 1)) if not sp.issparse(X) else max(n, 1)
+        for begin in range(0, n, step):
+            block = X[begin : begin + step] if step < n else X
+            total = total.merge(cls._of_block(block))
+        return total
+
+    @classmethod
+    def _of_block(cls, block: Any) -> Self:
+        n = block.shape[0]
+        powers = np.multiply.accumulate(np.full(n, BASE, dtype=np.uint64))
+        power = int(powers[-1]) if n else 1
+        # The first row has the power 0.
+        powers = np.concatenate([np.ones(1, dtype=np.uint64), powers[:-1]])
+        if sp.issparse(block):
+            words = type(block)((mixed(block.data), block.indices, block.indptr), shape=block.shape)
+            return cls(n, power, np.asarray(words.T @ powers, dtype=np.uint64))
+        words = mixed(block)
+        words *= powers[:, None]
+        return cls(n, power, words.sum(axis=0, dtype=np.uint64))
+
+    def merge(self, other: "ColumnDigests") -> Self:
+        """Return the digests of these rows, followed by others."""
+        columns = self.columns + np.uint64(self.power) * other.columns
+        return type(self)(self.n_rows + other.n_rows, self.power * other.power % MODULUS, columns)
+
+    def part(self, columns: Indices) -> Self:
+        """Return the digests of some of the columns."""
+        return type(self)(self.n_rows, self.power, self.columns[columns])
+
+    def agrees_with(self, other: "ColumnDigests") -> bool:
+        """Say whether two readings of the same columns gave the same numbers."""
+        return self.n_rows == other.n_rows and bool(np.array_equal(self.columns, other.columns))
+
+    def hexdigest(self) -> str:
+        """Return the digest of the table as text."""
+        state = hashlib.sha256(f"table {self.n_rows} x {len(self.columns)}".encode())
+        state.update(self.columns.astype("<u8").tobytes())
+        return state.hexdigest()
 
 
-def _halves(a: Any) -> tuple[Any, Any]:
-    """Return two numbers of 26 digits each whose sum is a."""
-    high = a * 134217729.0  # 2^27 + 1
-    high = high - (high - a)
-    return high, a - high
+def mixed(values: Any) -> Words:
+    """Return the scattered bits of float64 numbers, as a copy; zeros of both signs give zero, and all NaN are alike."""
+    numbers = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 + 0.0 is 0.0
+    missing = np.isnan(numbers)
+    if missing.any():
+        numbers[missing] = np.nan
+    words: Words = numbers.view(np.uint64)
+    words ^= words >> np.uint64(33)
+    words *= np.uint64(FIRST)
+    words ^= words >> np.uint64(33)
+    words *= np.uint64(SECOND)
+    words ^= words >> np.uint64(33)
+    return words
+
+
+def digest_of(data: Any) -> str:
+    """Return the digest of an array, a sparse matrix, or an object whose `digest_parts` lists texts and data."""
+    if hasattr(data, "digest_parts"):
+        parts = data.digest_parts()
+        if len(parts) == 1:
+            return digest_of(parts[0])
+        state = hashlib.sha256()
+        for part in parts:
+            state.update((part if isinstance(part, str) else digest_of(part)).encode())
+        return state.hexdigest()
+    if sp.issparse(data):
+        data = data if data.format in ("csr", "csc") else data.tocsr()
+        return ColumnDigests.of(without_duplicates(data)).hexdigest()
+    array = np.asarray(data)
+    return ColumnDigests.of(array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,12 +310,11 @@ class FirstPass(Job[FirstPart]):
 
     feature_names: tuple[str, ...] | None = None  # for errors
     name: str = "X"  # for errors
-    remedy: str = ""  # for errors
     columns: None = None
 
     def of(self, rows: Any, first_row: int = 0) -> FirstPart:
-        names, remedy = self.feature_names, self.remedy
-        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=remedy)
+        names = self.feature_names
+        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=MISSING_OPTIONS)
         return FirstPart(ColumnDigests.of(rows), Moments.of(rows))
 
 
@@ -264,13 +340,8 @@ class GramPass(Job[GramPart]):
             rows = rows.astype(np.float64, copy=False)
             return GramPart(digests, n, (rows.T @ rows).toarray())
         gram = np.zeros((m, m))
-        # Some rows at a time, because a sparse block with few entries may have many rows.
-        step = max(1, BLOCK_NUMBERS // max(m, 1))
-        for begin in range(0, n, step):
-            part = rows[begin : begin + step].astype(np.float64, copy=False)
-            block = np.asarray(part.toarray() if sp.issparse(part) else part)
-            if self.centers is not None:
-                block = block - self.centers
+        for _, part in dense_parts(rows):
+            block = part if self.centers is None else part - self.centers
             gram += block.T @ block
         return GramPart(digests, n + 1, gram)
 
@@ -381,7 +452,10 @@ class PairwisePass(Job[PairwisePart]):
 
 
 def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
-    """Yield a block in dense parts of some rows each, with the number of the first row of each part."""
+    """Yield a block in dense parts of some rows each, with the number of the first row of each part.
+
+    A sparse block with few entries may have many rows.
+    """
     n, p = rows.shape
     sparse = sp.issparse(rows)
     rows = rows.tocsr() if sparse else rows

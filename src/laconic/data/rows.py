@@ -234,7 +234,7 @@ def open_source(X: Any, **read: Any) -> Source | None:
 
     A source is returned as it is. A path may be a file, a folder, or a pattern such as ``"counts-*.parquet"``; a list
     of paths is one table. A Dask array or dataframe, an AnnData object, a memory map, and any object that yields blocks
-    of rows each time it is iterated over are sources, too.
+    of rows each time it is iterated over are sources, too. An iterator can be read only once, which is a TypeError.
 
     `read` are options for files, those of `laconic.read_table`. `only` are the exact names of the columns that a model
     needs, and `text_left_out` leaves out columns without any number.
@@ -258,7 +258,15 @@ def open_source(X: Any, **read: Any) -> Source | None:
         from laconic.data.cells import open_anndata
 
         return open_anndata(X)
-    return open_iterable(X)
+    # An array, a table, a sparse matrix, and a list of rows or of numbers are no blocks.
+    if isinstance(X, bytes | dict) or hasattr(X, "shape") or hasattr(X, "__array__") or not isinstance(X, Iterable):
+        return None
+    if iter(X) is X:
+        raise TypeError(
+            f"X is a {type(X).__name__}, which can be read only once, and the data are read twice; give a list of "
+            "blocks, or an object whose __iter__ begins anew."
+        )
+    return IterableSource(X) if len(getattr(next(iter(X), None), "shape", ())) == 2 else None
 
 
 def _is_path(X: Any) -> bool:
@@ -287,26 +295,6 @@ def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = Fa
     if source is None or source.feature_names is None or source.feature_names == wanted:
         return X if source is None else source
     return SelectedSource(source, np.array(places_by_name(wanted, source.feature_names, source.name, why)))
-
-
-def open_iterable(X: Any) -> Source | None:
-    """Return a source if an object yields blocks of rows, and None if it is anything else.
-
-    An array, a table, a sparse matrix, and a list of rows or of numbers are none. An object is one if it has no shape
-    of its own, can be iterated over, and its first item has rows and columns. An iterator, such as a generator, can be
-    read only once, which is a TypeError.
-    """
-    if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict) or hasattr(X, "shape"):
-        return None
-    if hasattr(X, "__array__"):
-        return None
-    if iter(X) is X:
-        raise TypeError(
-            f"X is a {type(X).__name__}, which can be read only once, and the data are read twice; give a list of "
-            "blocks, or an object whose __iter__ begins anew."
-        )
-    first = next(iter(X), None)
-    return IterableSource(X) if len(getattr(first, "shape", ())) == 2 else None
 
 
 def needed(module: str, what: str, extra: str) -> Any:

@@ -34,6 +34,8 @@ from laconic.data.tables import check_unique
 USUAL = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 SEPARATORS = (",", ";", "\t", "|", " ")
 NUMBER = r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*"
+# Before version 3.1, pandas gets the last digit of one number in three wrong by default.
+EVERY_DIGIT = {"float_precision": "round_trip"} if [int(n) for n in pd.__version__.split(".")[:2]] < [3, 1] else {}
 # Lines that are read before the separator and the decimal sign are known. Two would do, unless a name has line breaks.
 HEAD_LINES = 100
 
@@ -117,8 +119,7 @@ class TextFile:
             "usecols": columns,
             "na_values": self._na,
             "low_memory": False,
-            # By default pandas gets the last digit of one number in three wrong.
-            "float_precision": "round_trip",
+            **EVERY_DIGIT,
         }
         size = max(self._file.stat().st_size if isinstance(self._file, Path) else len(self._file), 1)
         with self._text() as (raw, text):

@@ -2,13 +2,10 @@
 
 from datetime import date
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import Bunch
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def load_pitprops() -> Bunch:
@@ -94,8 +91,6 @@ def load_senate109() -> Bunch:
     )
 
 
-def _read(name: str) -> "pd.DataFrame":
-    import pandas as pd  # Imported here because it is slow to import.
-
+def _read(name: str) -> pd.DataFrame:
     with files("laconic.datasets").joinpath("files", name).open(encoding="utf-8") as text:
         return pd.read_csv(text, dtype=str)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.words import is_whole
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
 RandomState: TypeAlias = int | np.random.Generator
@@ -235,18 +236,14 @@ def _sparse_unit_vector(
 
 def _generator(random_state: RandomState) -> np.random.Generator:
     """Return a generator from a seed, or the generator that was given."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+    if not is_whole(random_state) and not isinstance(random_state, np.random.Generator):
         raise TypeError(f"random_state must be an int or a numpy.random.Generator, got {random_state!r}.")
-    if random_state < 0:
-        raise ValueError(f"random_state must be at least 0, got {random_state}.")
     return np.random.default_rng(random_state)
 
 
 def _check_size(name: str, value: int) -> None:
     """Raise an error unless a value is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise TypeError(f"{name} must be an int, got {value!r}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}.")

@@ -2,43 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from laconic.bounds.methods import get_solver
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
-from laconic.core.words import at_least
+from laconic.core.words import at_least, counted, is_whole
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
 from laconic.model.noise import ComponentNoise, RowsLeft, compare
-from laconic.model.resampling import check_count, seed_of
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
+from laconic.model.paths import DEFAULT_END, NOTHING, OneByOne
+from laconic.model.resampling import seed_of
+from laconic.model.settings import check_count, check_rank, check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
-from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
-from laconic.search.support import EQUAL
+from laconic.search.problem import PathSolver, Problem, Solution, Solver
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
-# The path ends here if the user gives no end and there are more features.
-DEFAULT_END = 100
 # A component counts if its p-value is at most this. The first component that is only noise passes with this chance.
 LEVEL = 0.01
 # With so many permuted tables a component counts if it is better than all of them.
 PERMUTATIONS = 99
 # With "parallel" at most this many components are looked at.
 MOST_COMPONENTS = 20
-# A component explains nothing if its variance is at most this share of the largest single one: that is rounding.
-NOTHING = 1e-12
 # Two criteria agree if they differ by at most this share of the number of features, and always if by one feature.
 NEAR = 0.1
 NEEDS_ROWS = "it needs rows in memory, complete and of equal weight, not a covariance matrix"
@@ -69,7 +63,7 @@ class Choice:
     cardinality: list[int]  # the number of features of each component, in order
     n_components: int  # 0 if the first one is no better than noise
     criterion: str | None  # for the number of features; None if it was given
-    reason: str  # why, in a few sentences
+    reason: str  # why, with a line for each component
     components: list[ComponentChoice]  # all that were looked at; the last may be no better than noise and not count
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
@@ -83,15 +77,13 @@ class Choice:
             return "There was no time to compare the first component with noise."
         return "The first component is no better than noise."
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component and cardinality.
 
         The columns are: component, cardinality, value (the variance), share (of the dense component's variance); a
         column for each criterion; cv_error, the standard error of the difference to the least cross-validated error;
         chosen_by, the criteria that choose this cardinality; and recommended.
         """
-        import pandas as pd
-
         parts = []
         for one in self.components:
             k, values = one.path.cardinalities, one.path.values
@@ -203,45 +195,6 @@ def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     return choice
 
 
-@dataclass(frozen=True)
-class OneByOne:
-    """Finds a path with a solver of one cardinality, each started from its neighbours."""
-
-    solver: Solver
-    name: ClassVar[str] = "one by one"
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find a support of one cardinality."""
-        return self.solver.solve(problem, start=start)
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
-        least = max(1, len(problem.forced))
-        solutions: list[Solution] = []
-        # With a stopped monitor a solver returns at once.
-        for k in range(least, problem.cardinality + 1):
-            start = solutions[-1].support if solutions else None
-            found = self.solver.solve(problem.with_cardinality(k), start=start)
-            solutions.append(not_below(found, solutions[-1]) if solutions else found)
-        with problem.monitor.watch():
-            for place in range(len(solutions) - 2, -1, -1):
-                problem.monitor.tick()
-                below, above = solutions[place], solutions[place + 1]
-                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
-                    continue
-                again = self.solver.solve(problem.with_cardinality(least + place), start=above.support)
-                if again.value > below.value * (1 + EQUAL):
-                    solutions[place] = again
-        return solutions
-
-
-def not_below(found: Solution, smaller: Solution) -> Solution:
-    """Return the support of one feature fewer if it is better. The estimate for this cardinality stays."""
-    if found.value >= smaller.value:
-        return found
-    return replace(smaller, status=found.status, estimate=found.estimate, witness=found.witness)
-
-
 @dataclass(eq=False)
 class _Chooser:
     """Chooses components one after the other."""
@@ -267,7 +220,7 @@ class _Chooser:
             if self.n_rows * columns <= SMALL_NUMBERS and made.weights is None and made.missing is None:
                 dense = made.rows.toarray() if sp.issparse(made.rows) else made.rows
                 self.rows = RowsLeft.of(replace(made, rows=dense))
-        self.seed = 0 if self.model.random_state is None else seed_of(self.model.random_state)
+        self.seed = seed_of(self.model)
         if last is not None and (not is_whole(last) or not least <= last <= n):
             start = f"{least}, as many as are forced in," if least > 1 else "1"
             raise ValueError(
@@ -292,8 +245,8 @@ class _Chooser:
         if parallel and is_sequence(self.sizes):
             most = len(self.sizes)
         rank = rank_at_least(covariance.on_hand(), most)
-        if rank < most and not parallel:
-            raise ValueError(f"n_components={most} exceeds the rank of the covariance, {rank}; ask for at most {rank}.")
+        if not parallel:
+            check_rank(rank, most)
         deflation = Deflation(covariance, self.model.deflation)
         rows, free = self.rows, np.flatnonzero(~self.made.constant)
         found: list[ComponentChoice] = []
@@ -320,9 +273,9 @@ class _Chooser:
         stopped = self.monitor.stopped
         if self.monitor.is_over and not found:
             raise TimeoutError("time_limit was reached before the first path was found; give more time.")
-        reason = " ".join(f"Component {one.component}: {one.reason}" for one in found)
+        reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
         if stopped is not None:
-            reason += f" The work was stopped early: {stopped.value}."
+            reason += f"\nThe work was stopped early: {stopped.value}."
         return Choice([one.cardinality for one in found[:real]], real, self.criterion, reason, found, stopped)
 
     def _component(
@@ -402,7 +355,7 @@ def _reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues
 
 def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
     place = int(np.flatnonzero(path.cardinalities == k)[0])
-    features = "1 feature" if k == 1 else f"{k} features"
+    features = counted(k, "feature")
     if criterion == "cv":
         least = int(path.cardinalities[np.argmin(curve.values)])
         error = f"{100 * curve.values[place]:.3g} % of their variance"

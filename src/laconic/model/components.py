@@ -15,12 +15,12 @@ from laconic.bounds.methods import get_solver
 from laconic.bounds.prove import Proof, closes, prove, takes_long, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.core.words import scope_of
+from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import Spanning, hold_most
+from laconic.model.joint import ACCURACY, Spanning, hold_most
 from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
@@ -31,14 +31,9 @@ if TYPE_CHECKING:
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
-# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
-# per cent.
-ACCURACY = 1e-3
 # The share of what the last feature of a support adds that a hidden feature may have as its variance.
 HALF = 0.5
-# A unit vector depends on those before it if the squared length of the rest is at most this: that is rounding.
-DEPENDENT = 1e-20
-# A pivot that is smaller than this share of its variance is rounding. It is not divided by.
+# A vector depends on those before it if the square of the rest is at most this share of its own: that is rounding.
 ROUNDING = 1e-14
 # These searches compare more than the supports of one size. A bound for one size does not replace their status.
 _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
@@ -162,38 +157,28 @@ def explained_variances(covariance: Covariance, components: Floats) -> dict[str,
     hand = slice(None) if covariance.at_hand is None else covariance.at_hand
     own = components[:, hand]
     gram = own @ covariance.on_hand().product(np.ascontiguousarray(own.T))
-    residual = _without_earlier(components @ components.T)
-    span = (residual @ gram @ residual.T).diagonal().copy()
-    if not covariance.semidefinite:
-        return {"span": span, "raw": gram.diagonal().copy(), "qr": np.full(len(gram), np.nan)}
-    return {"span": np.maximum(span, 0.0), "raw": gram.diagonal().copy(), "qr": _pivots(gram)}
+    residual, squares = _one_after_the_other(components @ components.T)
+    span = (residual @ gram @ residual.T).diagonal() * np.divide(1, squares, out=np.zeros(len(gram)), where=squares > 0)
+    qr = np.full(len(gram), np.nan)
+    if covariance.semidefinite:
+        span, qr = np.maximum(span, 0.0), _one_after_the_other(gram)[1]
+    return {"span": span, "raw": gram.diagonal().copy(), "qr": qr}
 
 
-def _without_earlier(lengths: Floats) -> Floats:
-    """Return T such that the rows of TZ are orthonormal, given ZZ'. A row that depends on earlier rows becomes zero."""
-    m = len(lengths)
-    transform = np.zeros((m, m))
-    for j in range(m):
-        row = np.zeros(m)
-        row[j] = 1.0
+def _one_after_the_other(gram: Floats) -> tuple[Floats, Floats]:
+    """Return T such that the rows of TZ are orthogonal, given the inner products ZZ', and their squared lengths.
+
+    Each row of TZ is one of Z less its projection on those before it. If nothing but rounding is left, its length is 0.
+    """
+    transform, squares = np.eye(len(gram)), np.zeros(len(gram))
+    for j, row in enumerate(transform):
+        earlier = np.flatnonzero(squares)
         # The second pass removes the rounding errors of the first.
         for _ in range(2):
-            row -= (transform[:j] @ lengths @ row) @ transform[:j]
-        square = float(row @ lengths @ row)
-        if square > DEPENDENT:
-            transform[j] = row / np.sqrt(square)
-    return transform
-
-
-def _pivots(gram: Floats) -> Floats:
-    """Return the squared diagonal of the Cholesky factor of a semidefinite matrix."""
-    work = gram.copy()
-    pivots = np.zeros(len(gram))
-    for j in range(len(gram)):
-        pivots[j] = max(float(work[j, j]), 0.0)
-        if pivots[j] > ROUNDING * gram[j, j]:
-            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j] / pivots[j], work[j, j + 1 :])
-    return pivots
+            row -= (transform[earlier] @ gram @ row / squares[earlier]) @ transform[earlier]
+        square = float(row @ gram @ row)
+        squares[j] = square if square > ROUNDING * gram[j, j] else 0.0
+    return transform, squares
 
 
 def dense_variance(covariance: Covariance, features: Indices, count: int, monitor: Monitor) -> float:
@@ -207,6 +192,32 @@ def dense_variance(covariance: Covariance, features: Indices, count: int, monito
     with monitor.watch():
         values, _ = largest_eigenpairs(part.on_hand(), count, tolerance=ACCURACY)
     return float(np.maximum(values, 0.0).sum())
+
+
+def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
+    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
+
+    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
+    """
+
+    def amount(value: float) -> str:
+        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
+
+    which = "The component holds" if count == 1 else f"Together the {count} components hold"
+    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {counted(used, 'feature')}"
+    if np.isnan(dense):
+        return f"{first}. Interrupted before the ordinary ones were computed."
+    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
+
+
+def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope) -> str:
+    """Return what is proved of the variance that components hold together, as a share of a total or not."""
+    if not np.isfinite(upper):
+        return "No upper bound was computed."
+    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
+    more = "more" if upper - held <= PROVED * held else f"more than {most}"
+    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +339,7 @@ class Search:
         """
         while True:
             self._extend(self.found, self.sizes.count, [])
-            if self.monitor.is_over:
+            if self.monitor.is_over or self.covariance.at_hand is None:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
             try:

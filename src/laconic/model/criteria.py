@@ -219,7 +219,9 @@ def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, 
     # The first line is for no component at all.
     gains = np.zeros((problem.cardinality - least + 2, m))
     total = 0.0
-    part = _parts(m, n, folds, np.random.default_rng(seed))
+    # The entries are divided into folds at random, evenly in each row.
+    random = np.random.default_rng(seed)
+    part = random.permuted((np.arange(n) + random.integers(folds, size=(m, 1))) % folds, axis=1)
     for fold in range(folds):
         of_fold = _gains_of_fold(rows, part != fold, problem, solver)
         if problem.monitor.stopped is not None:
@@ -234,12 +236,6 @@ def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, 
     spread = (gains - gains[best]).std(axis=1, ddof=1) * np.sqrt(m) / total
     chosen = int(np.flatnonzero(errors - errors[best] <= np.maximum(spread, negligible))[0])
     return Curve(errors[1:], least + chosen - 1 if chosen else 0, spread[1:])
-
-
-def _parts(m: int, n: int, folds: int, rng: np.random.Generator) -> Indices:
-    """Divide the entries into folds at random, evenly in each row."""
-    parts = (np.arange(n) + rng.integers(folds, size=(m, 1))) % folds
-    return rng.permuted(parts, axis=1)
 
 
 def _gains_of_fold(rows: Floats, observed: Mask, problem: Problem, solver: PathSolver) -> Floats:

@@ -1,13 +1,13 @@
 """SparsePCA: sparse components with the interface of scikit-learn. The estimator is the request."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
@@ -19,12 +19,17 @@ from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import Scope, gap_in_tables
 from laconic.covariance.make import Made, Recipe
-from laconic.data.checks import check_finite
-from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
-from laconic.model.components import Components, components, dense_variance, explained_variances
+from laconic.data.tables import as_array_or_frame, check_finite, check_names, feature_names_of
+from laconic.model.components import (
+    Components,
+    components,
+    dense_variance,
+    explained_variances,
+    held_at_most_in_words,
+    held_in_words,
+)
 from laconic.model.criteria import Criterion
 from laconic.model.hints import hints_of
-from laconic.model.joint import held_at_most_in_words, held_in_words
 from laconic.model.scores import (
     CHECKS,
     check_width,
@@ -39,9 +44,6 @@ from laconic.model.scores import (
 from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of, sizes_of
 from laconic.proof.gate import relative_gap
 from laconic.search.problem import Status
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
@@ -314,7 +316,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(self, made: Made, monitor: Monitor) -> Self:
         """Find the components of a covariance that is made: their sizes, then the search and the proofs."""
-        made = replace(made, digest=cache(made.digest))
         sizes = sizes_of(self, made, monitor)
         found = components(self, made, sizes, monitor)
         if len(found.solutions) < sizes.count:
@@ -470,7 +471,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         blocks = strict_blocks(self, X, np.arange(self.n_features_in_))
         return share_held(weighted(blocks, sample_weight), self.components_, self.mean_, self.scale_)
 
-    def loadings(self, feature_names: Sequence[str] | None = None) -> "pd.DataFrame":
+    def loadings(self, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a table of the nonzero loadings, with the largest of each component first.
 
         The columns are: component (numbered from 1), feature, loading, and the proved gap of the component,
@@ -482,8 +483,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The names of the features, if the fit did not have them. In a pipeline, the steps before know them:
             ``pipe[-1].loadings(pipe[:-1].get_feature_names_out())``.
         """
-        import pandas as pd
-
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if feature_names is not None:
@@ -496,7 +495,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             parts.append(pd.DataFrame({"component": number, "feature": labels, "loading": row[order], "gap": gap}))
         return pd.concat(parts, ignore_index=True)
 
-    def summary(self) -> "pd.DataFrame":
+    def summary(self) -> pd.DataFrame:
         """Return a table with a row for each component, numbered from 1, and a row "all" for all of them together.
 
         The columns are: cardinality, the number of features; variance, what a component adds to those before it if the
@@ -506,8 +505,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         dense component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
         verdict, what is proved, in words; method and note, how it was found.
         """
-        import pandas as pd
-
         check_is_fitted(self)
         each, all_of = self._each, self._together
         total = self.total_variance_ if self.total_variance_ > 0 else np.nan

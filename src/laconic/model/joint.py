@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.bounds.span_bound import span_witness
-from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.words import Scope, at_least, at_most, percent, scope_of
+from laconic.core.words import Scope, at_most, percent, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.proof import Certificate, ProofError, certify
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
-from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
+from laconic.search.span import Span, basis_of_span, canonical
 from laconic.search.support import signed
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-# Relative residual of a dense component, as for components found one after the other.
+# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
+# per cent.
 ACCURACY = 1e-3
 
 
@@ -59,8 +60,8 @@ def hold_most(
     part = problem.at_hand()
     own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
     cardinalities = tuple(min(k, part.n_features) for k in sizes)
-    question = SpanQuestion(part.covariance, cardinalities, part.forced, part.monitor)
-    vectors = canonical(question, Span().solve(question, np.ascontiguousarray(found[:, own].T)))
+    vectors = Span().solve(part, cardinalities, np.ascontiguousarray(found[:, own].T))
+    vectors = canonical(part.covariance, cardinalities, vectors)
     vectors = np.stack([signed(z, part.forced) for z in vectors.T], axis=1)
     status = stopped_or(part.monitor.stopped, Status.TOGETHER)
     added, dense = _given_others(part.covariance, vectors)
@@ -74,7 +75,10 @@ def hold_most(
         uppers = _bounded_given_others(covariance, whole, upper)
     words = made.recipe.in_words if prove else ""
     scope = scope_of(np.empty(0, dtype=np.intp), features[problem.forced], matrix=words, feature_names=made.names)
-    solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
+    solutions = [
+        Solution(own[np.flatnonzero(z)], z[z != 0], float(value), status, method=Span.name, scope=scope)
+        for z, value in zip(vectors.T, added, strict=True)
+    ]
     verdicts = [
         f"{_added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
@@ -155,11 +159,6 @@ def _bounded_given_others(covariance: Covariance, components: Floats, upper: flo
     return uppers
 
 
-def _solution(z: Floats, own: Indices, value: float, status: Status, scope: Scope) -> Solution:
-    support = np.flatnonzero(z)
-    return Solution(own[support], z[support], float(value), status, method=Span.name, scope=scope)
-
-
 def _added_in_words(share: float, upper: float, scope: Scope) -> str:
     """Return the verdict on a component that was found together with others, as shares of the total variance.
 
@@ -171,30 +170,3 @@ def _added_in_words(share: float, upper: float, scope: Scope) -> str:
         else "No upper bound was computed."
     )
     return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"
-
-
-def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
-    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
-
-    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
-    """
-
-    def amount(value: float) -> str:
-        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
-
-    which = "The component holds" if count == 1 else f"Together the {count} components hold"
-    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
-    features = f"{used} feature{'' if used == 1 else 's'}"
-    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
-    if np.isnan(dense):
-        return f"{first}. Interrupted before the ordinary ones were computed."
-    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
-
-
-def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope) -> str:
-    """Return what is proved of the variance that components hold together, as a share of a total or not."""
-    if not np.isfinite(upper):
-        return "No upper bound was computed."
-    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
-    more = "more" if upper - held <= PROVED * held else f"more than {most}"
-    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."

@@ -35,6 +35,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 
@@ -44,14 +45,12 @@ from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
-from laconic.model.components import components
-from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
-from laconic.model.settings import check_settings, forced_places, made_of, penalty_of, sizes_of
+from laconic.model.components import NOTHING, components
+from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
+from laconic.model.settings import check_count, check_settings, forced_places, made_of, penalty_of, sizes_of
 from laconic.search.problem import Problem, Solution, Solver, abilities_of, solve_at_hand
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
@@ -65,11 +64,8 @@ LEVEL = 0.05
 QUANTILE = 0.95
 # Values that differ by less than this share are equal. With one feature, all permuted tables have the same value.
 EQUAL = 1e-9
-# A component explains nothing if its variance is at most this share of the first one's: that is rounding.
-NOTHING = 1e-15
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4
-NO_TIME = "It was not compared with noise: there was no time left."
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +113,15 @@ class RowsLeft:
         component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
         another N, and R is applied again. Without components this is a plain permutation of each column.
         """
-        lengths = self._lengths()
+        lengths = np.ones(self.rows.shape[1])
+        if self.directions:
+            touched = np.flatnonzero(np.any(self.directions, axis=0))
+            R = np.eye(len(touched))
+            for z in self.directions:
+                R = _project(R, z[touched])
+            own = np.linalg.norm(R, axis=0)
+            # A feature that is taken out altogether has a column of zeros.
+            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
         if sp.issparse(self.rows):
             scaled = sp.csc_array(self.rows @ sp.diags_array(1 / lengths)) if self.directions else self.rows
             rows: Any = _permuted_sparse(scaled, random)
@@ -127,18 +131,6 @@ class RowsLeft:
         for z in self.directions:
             rows = _project(rows, z)
         return replace(self, rows=rows)
-
-    def _lengths(self) -> Floats:
-        """Return |Re_i| for each feature, and one where a feature is taken out altogether: its column is zero."""
-        lengths = np.ones(self.rows.shape[1])
-        if self.directions:
-            touched = np.flatnonzero(np.any(self.directions, axis=0))
-            R = np.eye(len(touched))
-            for z in self.directions:
-                R = _project(R, z[touched])
-            own = np.linalg.norm(R, axis=0)
-            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
-        return lengths
 
 
 def _project(rows: Any, z: Floats) -> Any:
@@ -227,7 +219,7 @@ class ComponentNoise:
         """A sentence: better than noise, or not."""
         count, fewer = self.permutations, self.permutations - self.as_large
         if not count:
-            return NO_TIME
+            return "It was not compared with noise: there was no time left."
         tables = "permuted table" if count == 1 else f"of {count} permuted tables"
         p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
         if self.p_value <= LEVEL:
@@ -273,21 +265,15 @@ def compare(
             )
         stage = f"component {index + 1}: permuted table"
         tasks = [(seed, index, number) for number in range(permutations)]
-        noise = for_each(partial(_value_in_noise, work), tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)
+        in_noise = [one.value for one in for_each(work, tasks, n_jobs=n_jobs, monitor=monitor, stage=stage)]
         component = own if found is None else found[index]
-        records.append(ComponentNoise(index + 1, component, own.value, np.array(noise, dtype=np.float64)))
+        records.append(ComponentNoise(index + 1, component, own.value, np.array(in_noise, dtype=np.float64)))
         if monitor.stopped is not None:
             break
         left = left.without(component.vector(left.rows.shape[1]))
         if disjoint:
             free = np.setdiff1d(free, component.support)
     return records
-
-
-def _value_in_noise(work: Any, task: tuple[int, int, int], monitor: Monitor) -> float | None:
-    """Return the value that a search finds in one permuted table."""
-    solution = work(task, monitor)
-    return None if solution is None else float(solution.value)
 
 
 def _search(
@@ -311,7 +297,8 @@ def _search(
         solution = solve_at_hand(solver, problem)
     if monitor.stopped is not None:
         return None
-    return replace(solution, support=free[solution.support])
+    # A witness may be large, and is not needed in another process.
+    return replace(solution, support=free[solution.support], witness=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,9 +356,6 @@ class Noise:
         listed = ", ".join(f"{p:.3g}" for p in self.p_values)
         return f"Noise({self.permutations} permutations, p-values {listed or 'none'})\n{self.verdict}"
 
-    def __len__(self) -> int:
-        return len(self.components)
-
     @property
     def p_values(self) -> Floats:
         """The p-value of each component."""
@@ -398,10 +382,8 @@ class Noise:
             lines.append(f"The comparison was stopped early: {self.stopped.value}.")
         return "\n".join(lines)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        import pandas as pd
-
         columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "resolution", "permutations")
         rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
         names = {"mean": "noise_mean", "quantile": "noise_quantile"}
@@ -477,7 +459,7 @@ def noise(
             forced_places(model, made),
             monitor,
             permutations=permutations,
-            seed=0 if model.random_state is None else seed_of(model.random_state),
+            seed=seed_of(model),
             nonnegative=model.nonnegative,
             disjoint=model.joint == "disjoint",
             found=found,

@@ -1,36 +1,35 @@
-"""Variance against the number of features, or against the penalty of the l1 relaxation: `path(model, X)`."""
+"""Proved bounds for each number of features, `path(model, X)`, or for features of your own, `certify(model, X)`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from laconic.bounds.dspca import largest_penalty
 from laconic.bounds.methods import get_solver
 from laconic.bounds.path import prove_path
-from laconic.bounds.prove import Proof, closes, with_note
-from laconic.core.arguments import is_whole
+from laconic.bounds.prove import Proof, closes, prove, with_note
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
-from laconic.core.words import at_least, gap_in_tables
+from laconic.core.words import at_least, gap_in_tables, is_whole, places_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.choosing import OneByOne, not_below
 from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.criteria import PathValues, hull
-from laconic.model.settings import check_settings, forced_places, is_sequence, made_of, sizes_of
+from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
-from laconic.search.problem import PathSolver, Problem, Solution, Status, on_all
+from laconic.search import Auto
+from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status, on_all, solve_at_hand
+from laconic.search.support import EQUAL, leading
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
-# The path ends here if the user gives no end and there are more features.
+# A path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
 # The number of penalties if the user gives none.
 PENALTIES = 30
@@ -93,10 +92,8 @@ class Path:
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
         return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        import pandas as pd
-
         penalties = {} if self.penalties is None else {"penalty": self.penalties}
         return pd.DataFrame(
             {
@@ -181,8 +178,7 @@ def path(
     5
     """
     check_settings(model)
-    if not is_whole(component) or component < 1:
-        raise ValueError(f"component={component!r} must be an int of at least 1.")
+    check_count("component", component)
     solver = get_solver(model.method)
     by_penalty = hasattr(solver, "penalized_path") and sizes is None
     if penalties is not None and not by_penalty:
@@ -262,22 +258,65 @@ def path_of(
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
     solutions = [on_all(problem.with_cardinality(k), one) for k, one in zip(sizes, solutions, strict=True)]
     bounds = _bounds(problem, solutions, model.proof)
-    results = []
-    for k, solution, bound in zip(sizes, solutions, bounds, strict=True):
-        one = Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound)
-        one.stopped = monitor.stopped
-        results.append(concluded(one, made, model, certified=certified and model.proof is not None))
+    found = [
+        Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound, stopped=monitor.stopped)
+        for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
+    ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    values = PathValues.of(problem, solutions, dense)
+    suggested = hull(PathValues.of(problem, solutions, dense)).chosen if len(solutions) > 2 else None
+    path = _path(model, made, found, dense, certified=certified and model.proof is not None)
+    return replace(path, suggested=suggested)
+
+
+def _path(model: "SparsePCA", made: Made, found: list[Found], dense: float, *, certified: bool) -> Path:
+    results = [concluded(one, made, model, certified=certified) for one in found]
     return Path(
-        values.cardinalities,
+        np.array([one.problem.cardinality for one in found], dtype=np.intp),
         [solution for solution, _ in results],
         dense,
-        whole.trace,
+        made.covariance.trace,
         None if made.names is None else list(made.names),
         [certificate for _, certificate in results],
-        suggested=hull(values).chosen if len(solutions) > 2 else None,
     )
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Finds a path with a solver of one cardinality, each started from its neighbours."""
+
+    solver: Solver
+    name: ClassVar[str] = "one by one"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Find a support of one cardinality."""
+        return self.solver.solve(problem, start=start)
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
+        least = max(1, len(problem.forced))
+        solutions: list[Solution] = []
+        # With a stopped monitor a solver returns at once.
+        for k in range(least, problem.cardinality + 1):
+            start = solutions[-1].support if solutions else None
+            found = self.solver.solve(problem.with_cardinality(k), start=start)
+            solutions.append(not_below(found, solutions[-1]) if solutions else found)
+        with problem.monitor.watch():
+            for place in range(len(solutions) - 2, -1, -1):
+                problem.monitor.tick()
+                below, above = solutions[place], solutions[place + 1]
+                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
+                    continue
+                again = self.solver.solve(problem.with_cardinality(least + place), start=above.support)
+                if again.value > below.value * (1 + EQUAL):
+                    solutions[place] = again
+        return solutions
+
+
+def not_below(found: Solution, smaller: Solution) -> Solution:
+    """Return the support of one feature fewer if it is better. The estimate for this cardinality stays."""
+    if found.value >= smaller.value:
+        return found
+    return replace(smaller, status=found.status, estimate=found.estimate, witness=found.witness)
 
 
 def without(covariance: Covariance, removed: Sequence[Floats], deflation: str) -> Covariance:
@@ -334,14 +373,133 @@ def _by_penalty(model: "SparsePCA", made: Made, solver: Any, penalties: Any, ear
         )
     n = left.n_features
     problem = Problem(left, n, forced, monitor=monitor)
-    solutions = []
+    found = []
     for solution in solver.penalized_path(problem, values):
         of_this_size = problem.with_cardinality(len(solution.support))
         solution, bound = bounded(of_this_size, solution, None)
-        one = Found(left, np.arange(n), of_this_size, solution, list(earlier), bound=bound)
-        solutions.append(concluded(one, made, model, certified=False)[0])
-    sizes = np.array([len(s.support) for s in solutions], dtype=np.intp)
-    names = None if made.names is None else list(made.names)
-    none: list[Certificate | None] = [None] * len(solutions)
-    dense = largest_eigenpair(left)[0]
-    return Path(sizes, solutions, dense, made.covariance.trace, names, none, penalties=values)
+        found.append(Found(left, np.arange(n), of_this_size, solution, list(earlier), bound=bound))
+    path = _path(model, made, found, largest_eigenpair(left)[0], certified=False)
+    return replace(path, penalties=values)
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """Both bounds on the variance of some features, and the proof; `certify` makes it."""
+
+    support: Indices  # the features
+    loadings: Floats  # of the component on these features
+    lower: float  # its variance
+    upper: float  # the proved limit of the variance of every support of this size
+    gap: float  # (upper - lower) / lower
+    verdict: str  # a sentence that says what is proved
+    certificate: Certificate | None  # the proof, which `laconic.verify` checks
+    feature_names: tuple[str, ...] | None = None  # of all features
+
+    def __repr__(self) -> str:
+        return (
+            f"Certified({len(self.support)} features, lower {self.lower:.6g}, upper {self.upper:.6g})\n{self.verdict}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of the features and their loadings."""
+        names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
+        return pd.DataFrame({"feature": names, "loading": self.loadings})
+
+
+def certify(
+    model: "SparsePCA",
+    X: Any = None,
+    features: Sequence[str | int] | None = None,
+    *,
+    covariance: Any = None,
+    sample_weight: Any = None,
+    component: int = 1,
+    feature_names: Sequence[str] | None = None,
+) -> Certified:
+    """Prove how good a set of features is that you chose, or bound the variance of every set of a size.
+
+    Parameters
+    ----------
+    model : SparsePCA
+        Its settings count: `proof` says how hard to prove. It need not be fitted.
+    X : array, sparse matrix, table, or data that are read in blocks, optional
+        Rows of data.
+    features : sequence of str or int, optional
+        The features, by name or place. Without them, the component of the model's cardinality that the search finds is
+        certified: `upper` is a bound on every support of this size.
+    covariance : array or frame of shape (n_features, n_features), optional
+        A covariance or correlation matrix, in place of X.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each row counts.
+    component : int, default=1
+        The number of the component. Those before it are found first, as in a fit, and removed.
+    feature_names : sequence of str, optional
+        The names of the features, if the data have none.
+
+    Returns
+    -------
+    Certified
+        Both bounds on the variance of the set, the verdict, and the certificate.
+
+    See Also
+    --------
+    path : Bounds for many numbers of features.
+    verify : Check the certificate.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, certify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().frame
+    >>> certify(SparsePCA(), votes, ["S. 1932", "S. 403"]).verdict
+    'This support reaches at least 81 % of the best possible variance (proved).'
+    """
+    check_settings(model)
+    proof = model.proof
+    if proof is None:
+        raise ValueError("proof=None asks for no proof; give a model with proof='fast', 'tight' or 'exact'.")
+    check_count("component", component)
+    size = _size(model, features, component)
+    with Monitor(model.time_limit, progress=model.verbose) as monitor:
+        how: dict[str, Any] = {"feature_names": feature_names, "features": size, "own": features}
+        made = made_of(model, X, covariance, sample_weight, monitor, **how)
+        n = made.covariance.n_features
+        if size > n:
+            raise ValueError(f"cardinality={size} exceeds the number of features, {n}; ask for fewer.")
+        before = earlier_components(model, made, component - 1, monitor)
+        with threads_for(made.covariance.on_hand().n_features):
+            left = without(made.covariance, list(before), model.deflation)
+            if features is None:
+                problem = Problem(left, size, forced_places(model, made), model.nonnegative, monitor)
+                own = best = solve_at_hand(Auto(), problem)
+            else:
+                places = np.unique(np.array(places_of(features, made.names, n, argument="features"), dtype=np.intp))
+                if len(places) < size:
+                    raise ValueError(f"features={list(features)} must name no feature twice.")
+                problem = Problem(left, size, monitor=monitor)
+                value, z = leading(left.submatrix(places))
+                if value <= 0:
+                    raise ValueError(f"features={list(features)} have no variance; choose features that vary.")
+                own = Solution(places, z, value, Status.HEURISTIC)
+                best = solve_at_hand(Auto(), problem, start=places)
+            bound = prove(problem, best if best.value > own.value else own, proof)[1]
+            own = replace(own, estimate=np.inf, witness=None)
+            found = Found(left, np.arange(n), problem, own, list(before), bound=bound, stopped=monitor.stopped)
+            solution, certificate = concluded(found, made, model)
+    known = (solution.value, solution.upper, solution.gap, solution.verdict)
+    if certificate is not None:
+        known = (certificate.lower, certificate.upper, certificate.gap, certificate.verdict)
+    return Certified(solution.support, solution.loadings, *known, certificate, made.names)
+
+
+def _size(model: "SparsePCA", features: Any, component: int) -> int:
+    if features is not None:
+        if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
+            raise ValueError(f"features={features!r} must be a list of at least one feature.")
+        return len(features)
+    k = model.cardinality
+    if is_sequence(k) and len(k) >= component:
+        return int(k[component - 1])
+    if not is_whole(k):
+        raise ValueError(f"cardinality={k!r} is not a number of features such as 5; give one, or the features.")
+    return int(k)

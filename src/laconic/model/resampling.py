@@ -3,30 +3,24 @@
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.utils import check_random_state
+from joblib import Parallel, delayed
 
-from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, Stop
+from laconic.core.words import is_whole
 from laconic.covariance.make import Made
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
 
 Result = TypeVar("Result")
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(model: "SparsePCA") -> int:
     """Return the seed that all tables of a run are made from."""
-    if is_whole(random_state) and random_state >= 0:
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def check_count(name: str, count: Any, least: int = 1) -> int:
-    """Return a number of tables, or raise a ValueError."""
-    if not is_whole(count) or count < least:
-        raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
-    return int(count)
+    state: Any = 0 if model.random_state is None else model.random_state
+    return int(state) if is_whole(state) else int(state.randint(2**31 - 1))
 
 
 def check_rows(made: Made, function: str) -> None:
@@ -68,7 +62,8 @@ def for_each(
     """
     results: list[Result] = []
     with monitor.watch():
-        outcomes = _outcomes(work, tasks, n_jobs, monitor)
+        calls = (delayed(_within)(work, task, monitor.seconds_left) for task in tasks)
+        outcomes: Generator[Result | None, None, None] = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
         try:
             while len(results) < len(tasks):
                 monitor.tick(f"{stage} {len(results) + 1} of {len(tasks)}")
@@ -90,16 +85,6 @@ def for_each(
         # The monitor of a task has stopped it just before that of the caller would have.
         monitor.stopped = Stop.TIME_LIMIT
     return results
-
-
-def _outcomes(
-    work: Callable[[Any, Monitor], Result | None], tasks: Sequence[Any], n_jobs: int | None, monitor: Monitor
-) -> Generator[Result | None, None, None]:
-    if effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
-        return (_within(work, task, monitor.seconds_left) for task in tasks)
-    calls = (delayed(_within)(work, task, monitor.seconds_left) for task in tasks)
-    outcomes: Generator[Result | None, None, None] = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-    return outcomes
 
 
 def _within(work: Callable[[Any, Monitor], Result | None], task: Any, seconds: float) -> Result | None:

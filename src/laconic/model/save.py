@@ -25,11 +25,9 @@ from laconic.core.store import (
 from laconic.covariance.missing import MissingValues
 from laconic.model.choosing import Choice
 from laconic.model.estimator import OneOf, SparsePCA, Together
-from laconic.proof.certificate import stored_types, versions
+from laconic.proof.certificate import Certificate, stored_types, versions
 
 FORM, SCHEMA, DOCUMENT = "laconic model", 1, "model.json"
-# The sums of `partial_fit`: a model from a file takes no further batches.
-NOT_STORED = {"_batches"}
 
 
 def save_model(model: SparsePCA, path: str | PathLike[str]) -> Path:
@@ -42,7 +40,7 @@ def save_model(model: SparsePCA, path: str | PathLike[str]) -> Path:
     if not place.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {place.parent} for {place.name}.")
     parameters = model.get_params(deep=False)
-    kept = {name: value for name, value in vars(model).items() if name not in {*parameters, *NOT_STORED}}
+    kept = {name: value for name, value in vars(model).items() if name not in parameters}
     content = {"parameters": parameters, "attributes": kept, "versions": versions()}
     write_atomically(place, packed(files_of(content, DOCUMENT, form=FORM, schema=SCHEMA, known=_known())))
     return place
@@ -65,7 +63,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Spa
     Returns
     -------
     SparsePCA
-        The model. One from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+        The model.
 
     See Also
     --------
@@ -106,6 +104,13 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Spa
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError, RecursionError) as error:
         raise ValueError(f"{place.name} is not as a model file should be: {error}.") from None
     return model
+
+
+def certificate_files(model: SparsePCA) -> dict[str, Certificate | None]:
+    """Return the certificates of a model by the names of their files: one a component, or one for all together."""
+    count = len(model.certificates_)
+    names = ["components"] if count == 1 < model.n_components_ else [f"component-{i}" for i in range(1, count + 1)]
+    return {f"{name}.json": certificate for name, certificate in zip(names, model.certificates_, strict=True)}
 
 
 def _known() -> dict[str, type]:

@@ -10,16 +10,15 @@ A direction v with Gv = 0 is not seen by these entries. The score of a component
 not determined: it is NaN. The scores of the other components do not depend on the choice of t.
 """
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -27,13 +26,10 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.rows import Source, columns_by_name, needed, open_source
-from laconic.data.tables import as_array_or_frame, column_names, without_duplicates
+from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 PARQUET = (".parquet", ".pq")
@@ -51,7 +47,7 @@ UNSEEN = 1e-8
 PART = 1e-6
 
 
-def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
+def scores(model: "SparsePCA", table: Any) -> pd.DataFrame:
     """Return the scores of a table that has the columns that the components use, in any order.
 
     Columns are found by name. All others may be absent or hold anything. `SparsePCA.transform` needs the same columns
@@ -82,9 +78,7 @@ def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
     >>> scores(model, votes[["S. 1307", "H.R. 3045"]]).shape
     (101, 1)
     """
-    import pandas as pd
-
-    return pd.concat(list(_frames(model, *_opened(model, table))))
+    return pd.concat(list(_frames(model, *_opened(model, table), Monitor())))
 
 
 def write_scores(
@@ -95,47 +89,35 @@ def write_scores(
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
     rows, index = _opened(model, table)
-    frames = _frames(model, rows, index, monitor)
+    frames = _frames(model, rows, index, monitor or Monitor())
     if not isinstance(out, str | PathLike):
         _print(frames, out)
         return
     path = Path(out)
     if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
         raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
-    with _complete(path) as name:
-        if path.suffix.lower() not in PARQUET:
-            with Path(name).open("w", encoding="utf-8", newline="") as text:
-                _print(frames, text)
-            return
-        pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
-        first = next(frames)
-        schema = pa.Table.from_pandas(first).schema
-        with parquet.ParquetWriter(name, schema) as file:
-            for frame in chain([first], frames):
-                file.write_table(pa.Table.from_pandas(frame, schema=schema))
-
-
-def _print(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
-    for number, frame in enumerate(frames):
-        frame.to_csv(text, header=number == 0, lineterminator="\n")
-
-
-@contextmanager
-def _complete(path: Path) -> Iterator[str]:
-    """Give the name of a temporary file that takes the place of `path` once the block has ended without an error."""
     if path.suffix.lower() not in (*PARQUET, ".csv"):
         raise ValueError(f"{path.name} must end in .parquet or .csv.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        yield name
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        whole = Path(folder) / path.name
+        if path.suffix.lower() == ".csv":
+            with whole.open("w", encoding="utf-8", newline="") as text:
+                _print(frames, text)
+        else:
+            pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
+            first = next(frames)
+            schema = pa.Table.from_pandas(first).schema
+            with parquet.ParquetWriter(whole, schema) as file:
+                for frame in chain([first], frames):
+                    file.write_table(pa.Table.from_pandas(frame, schema=schema))
+        whole.replace(path)
+
+
+def _print(frames: Iterator[pd.DataFrame], text: TextIO) -> None:
+    for number, frame in enumerate(frames):
+        frame.to_csv(text, header=number == 0, lineterminator="\n")
 
 
 def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:
@@ -156,15 +138,13 @@ def _opened(model: "SparsePCA", table: Any) -> tuple[Any, Any]:
     return rows, getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
 
 
-def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
+def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iterator[pd.DataFrame]:
     """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
-    import pandas as pd
-
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
     labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
     waiting, first, undetermined = list[str](), 0, 0
-    with nullcontext() if monitor is None else monitor.watch():
+    with monitor.watch():
         used = used_features(model)
         width = rows.shape[1] if source is None else source.n_features
         places = used if width == model.n_features_in_ else np.arange(len(used))
@@ -180,8 +160,7 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor | None =
                     waiting += next(labels)
                 of_rows, waiting = waiting[: len(own)], waiting[len(own) :]
             yield pd.DataFrame(own, index=pd.Index(of_rows, name=label_name), columns=columns)
-            if monitor is not None:
-                monitor.tick(f"scores, {100 * share:.0f} % of the rows")
+            monitor.tick(f"scores, {100 * share:.0f} % of the rows")
         warn_of_undetermined(undetermined)
         return
     raise KeyboardInterrupt("Interrupted before all scores were computed.")
@@ -201,16 +180,16 @@ def check_width(found: int, wanted: int, name: str) -> None:
 def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) -> Iterator[tuple[Any, float]]:
     """Yield blocks of some columns of rows, which are these features, and the share of the rows read so far."""
     names, allowed = getattr(model, "feature_names_in_", None), model.missing != "error"
-    labels, first = None if names is None else names[features], 0
-    remedy = "" if allowed else MISSING_OPTIONS
+    how: dict[str, Any] = {"allow_missing": allowed, "remedy": "" if allowed else MISSING_OPTIONS}
+    how["feature_names"] = None if names is None else names[features]
     if not isinstance(rows, Source):
         own = without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
-        check_finite(own, feature_names=labels, allow_missing=allowed, remedy=remedy)
+        check_finite(own, **how)
         yield own, 1.0
         return
+    first = 0
     for block in rows.blocks(columns):
-        where: dict[str, Any] = {"name": rows.name, "first_row": first, "block": True}
-        check_finite(block.rows, feature_names=labels, allow_missing=allowed, remedy=remedy, **where)
+        check_finite(block.rows, name=rows.name, first_row=first, block=True, **how)
         first += block.rows.shape[0]
         yield block.rows, block.share
 
@@ -283,10 +262,8 @@ def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: F
             y, present = _standardized(rows, mean, scale)
             own = weights[begin : begin + len(y)]
             begin += len(y)
-            _, values, vectors = _seen(present, orthonormal.T)
-            images = y @ orthonormal.T
-            t, _ = _least_squares(images, values, vectors)
-            kept += float(own @ (t * images).sum(axis=1))
+            t, *_ = _least_squares(y, present, orthonormal.T)
+            kept += float(own @ (t * (y @ orthonormal.T)).sum(axis=1))
             total += float(own @ (y**2).sum(axis=1))
     return kept / total if total > 0 else 1.0
 
@@ -339,8 +316,7 @@ def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) 
         part = np.empty((len(y), len(own)))
         part[complete] = scores_of(rows[complete], own, m, s)
         y, present = y[~complete], present[~complete]
-        gram, values, vectors = _seen(present, basis)
-        t, unseen = _least_squares(y @ basis, values, vectors)
+        t, gram, vectors, unseen = _least_squares(y, present, basis)
         completed = y @ own.T + (t - (gram @ t[:, :, None])[:, :, 0]) @ inner.T
         # The largest part of each component in a direction that is not seen.
         parts = np.abs(inner @ vectors) * unseen[:, None, :]
@@ -366,16 +342,12 @@ def _standardized(rows: Floats, mean: Floats, scale: Floats) -> tuple[Floats, Ma
     return np.where(present, (rows - mean) / scale, 0.0), present
 
 
-def _seen(present: Mask, basis: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return G for each row, with its eigenvalues and eigenvectors."""
+def _least_squares(y: Floats, present: Mask, basis: Floats) -> tuple[Floats, Floats, Floats, Mask]:
+    """Return the shortest t with G t = B'y for each row, G, its eigenvectors, and which of them are not seen."""
     p, q = basis.shape
     outer = (basis[:, :, None] * basis[:, None, :]).reshape(p, q * q)
     gram = (present.astype(np.float64) @ outer).reshape(-1, q, q)
-    return gram, *eigh(gram)
-
-
-def _least_squares(images: Floats, values: Floats, vectors: Floats) -> tuple[Floats, Mask]:
-    """Return the shortest t with G t = b for each row, and which eigenvectors of G are not seen."""
+    values, vectors = eigh(gram)
     unseen = values <= UNSEEN
-    inside = (images[:, None, :] @ vectors)[:, 0] / np.where(unseen, 1.0, values)
-    return (vectors @ np.where(unseen, 0.0, inside)[:, :, None])[:, :, 0], unseen
+    inside = ((y @ basis)[:, None, :] @ vectors)[:, 0] / np.where(unseen, 1.0, values)
+    return (vectors @ np.where(unseen, 0.0, inside)[:, :, None])[:, :, 0], gram, vectors, unseen

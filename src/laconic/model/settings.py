@@ -11,8 +11,10 @@ that. A bend is sharp if the slope falls by half or more. In pure noise, and alo
 without a sparse component, no slope falls by more than 40 % (docs/choosing.md).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -20,10 +22,9 @@ import numpy as np
 
 from laconic.bounds.methods import get_solver
 from laconic.bounds.prove import check_proof, with_note
-from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
-from laconic.core.words import at_least
+from laconic.core.words import at_least, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
@@ -44,6 +45,9 @@ JOINT = ("disjoint", "span")
 
 def check_settings(model: "SparsePCA") -> None:
     """Raise a ValueError or TypeError if a setting is none that the estimator takes."""
+    if isinstance(model, type) or not hasattr(model, "fit_covariance"):
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise TypeError(f"model is {given}; give a SparsePCA, fitted or not, and then the data.")
     count, time_limit = model.n_components, model.time_limit
     if not (count is None or count == "parallel" or (is_whole(count) and count >= 1)):
         raise ValueError(f"n_components={count!r} must be an int of at least 1, 'parallel' or None.")
@@ -83,15 +87,14 @@ def made_of(
     *,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
-    needed: Any = None,
-    called: str = "forced_in",
+    own: Sequence[str | int] | None = None,
     name: str | None = None,
 ) -> Made:
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
-    components together, if it is known. By default those forced in are `needed`; errors
-    call them as `called` says, and the data `name`.
+    components together, if it is known, and `own` are those that a user chose, in place of those forced in. Errors call
+    the data `name`. The digest is computed at most once.
     """
     if isinstance(X, Made):
         return X
@@ -100,18 +103,35 @@ def made_of(
     if covariance is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for rows, and a covariance matrix has none; leave it out.")
-        return make_of_matrix(covariance, scale=model.scale, names=feature_names, name=name or "S")
-    return make(
-        X,
-        model._recipe(),
-        monitor,
-        weights=sample_weight,
-        names=feature_names,
-        features=features,
-        needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
-        needed_name=called,
-        name=name or "X",
-    )
+        made = make_of_matrix(covariance, scale=model.scale, names=feature_names, name=name or "S")
+    else:
+        made = make(
+            X,
+            model._recipe(),
+            monitor,
+            weights=sample_weight,
+            names=feature_names,
+            features=features,
+            needed=own if own is not None else () if model.forced_in is None else model.forced_in,
+            needed_name="forced_in" if own is None else "features",
+            name=name or "X",
+        )
+    return replace(made, digest=cache(made.digest))  # for all certificates of a fit
+
+
+def check_count(name: str, count: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`, or raise a ValueError."""
+    if not is_whole(count) or count < least:
+        raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
+    return int(count)
+
+
+def check_rank(rank: int, count: int) -> None:
+    """Raise a ValueError if a covariance of this rank does not have so many components."""
+    if rank < count:
+        raise ValueError(
+            f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
+        )
 
 
 def is_share(cardinality: Any) -> TypeGuard[float]:
@@ -140,6 +160,13 @@ def check_cardinality(cardinality: Any) -> None:
         raise ValueError(f"cardinality={cardinality!r} must hold whole numbers; one share counts for all components.")
     if not len(cardinality):
         raise ValueError(f"cardinality={cardinality!r} is empty; give one number for each component.")
+
+
+def changed_settings(model: "SparsePCA") -> str:
+    """Return the settings that differ from the defaults, as arguments in Python."""
+    defaults = type(model)().get_params(deep=False)
+    given = {name: repr(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
+    return ", ".join(f"{name}={value}" for name, value in given.items() if value != repr(defaults[name]))
 
 
 def features_asked_for(model: "SparsePCA") -> int | None:
@@ -267,11 +294,8 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
     if count > n:
         raise ValueError(f"n_components={count} exceeds the number of features, {n}: {made.name} has {n} feature(s).")
     # In a matrix that is not semidefinite, the search says when no positive variance is left.
-    rank = rank_at_least(covariance.on_hand(), count) if covariance.semidefinite else count
-    if rank < count:
-        raise ValueError(
-            f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
-        )
+    if covariance.semidefinite:
+        check_rank(rank_at_least(covariance.on_hand(), count), count)
     if ks is None or penalty_of(solver) is not None:
         return
     if max(ks) > varying:
@@ -352,18 +376,13 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
 
 def _cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:
     """Return the smallest cardinality at which the dense component, cut off, reaches a value, and the support there."""
-    n = problem.n_features
-    high = max(len(problem.forced), 1)
-    low = high - 1
-    cut = cut_off(problem.with_cardinality(high), vector)
-    while cut.value < target and high < n:
-        low, high = high, min(2 * high, n)
-        cut = cut_off(problem.with_cardinality(high), vector)
-    while high - low > 1:
-        middle = (low + high) // 2
-        trial = cut_off(problem.with_cardinality(middle), vector)
-        if trial.value >= target:
-            high, cut = middle, trial
-        else:
-            low = middle
-    return high, cut
+
+    @cache
+    def cut(k: int) -> Incumbent:
+        return cut_off(problem.with_cardinality(k), vector)
+
+    low = high = max(len(problem.forced), 1)
+    while cut(high).value < target and high < problem.n_features:
+        low, high = high + 1, min(2 * high, problem.n_features)
+    k = bisect_left(range(high), target, lo=low, key=lambda size: cut(size).value)
+    return k, cut(k)

@@ -104,7 +104,17 @@ def sparse_pca(
     target.varm[varm] = loadings
     names = np.asarray(source.feature_names, dtype=object)
     params = {"n_comps": n_comps, "cardinality": cardinality, "layer": layer, "mask_var": mask_var, **settings}
-    target.uns[uns] = _results(model, names, params)
+    # In types that anndata can write to a file.
+    target.uns[uns] = {
+        "variance": model.explained_variance_,
+        "variance_ratio": model.explained_variance_ratio_,
+        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
+        "lower": model.lower_bound_,
+        "upper": model.upper_bound_,
+        "gap": model.gap_,
+        "verdicts": np.asarray(model.verdicts_, dtype=object),
+        "params": {name: _writable(value) for name, value in params.items() if value is not None},
+    }
     return target if copy else None
 
 
@@ -112,13 +122,11 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     """Return which genes may be used."""
     if given is None:
         return np.ones(adata.n_vars, dtype=bool)
-    if isinstance(given, str):
-        if given not in adata.var:
-            known = ", ".join(repr(str(column)) for column in adata.var) or "none"
-            raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
-        values, what = adata.var[given].to_numpy(), f"adata.var[{given!r}]"
-    else:
-        values, what = np.asarray(given), "mask_var"
+    if isinstance(given, str) and given not in adata.var:
+        known = ", ".join(repr(str(column)) for column in adata.var) or "none"
+        raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
+    named = isinstance(given, str)
+    values, what = (np.asarray(adata.var[given]), f"adata.var[{given!r}]") if named else (np.asarray(given), "mask_var")
     if values.shape != (adata.n_vars,):
         raise ValueError(f"{what} has shape {values.shape}; give one truth value for each of {adata.n_vars} variables.")
     if values.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in values):
@@ -129,25 +137,8 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     return mask
 
 
-def _results(model: SparsePCA, names: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return what `uns` keeps, in types that anndata can write to a file."""
-    return {
-        "variance": model.explained_variance_,
-        "variance_ratio": model.explained_variance_ratio_,
-        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
-        "lower": model.lower_bound_,
-        "upper": model.upper_bound_,
-        "gap": model.gap_,
-        "verdicts": np.asarray(model.verdicts_, dtype=object),
-        "params": {name: _writable(value) for name, value in params.items() if value is not None},
-    }
-
-
 def _writable(value: Any) -> Any:
-    """Return a parameter as a number, a text or an array."""
+    """Return a parameter as a number, a text, or several of them."""
     if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
         return value
-    if isinstance(value, Iterable):
-        entries = list(value)
-        return np.asarray(entries, dtype=object if any(isinstance(entry, str) for entry in entries) else None)
-    return repr(value)
+    return list(value) if isinstance(value, Iterable) else repr(value)

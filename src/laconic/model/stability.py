@@ -36,24 +36,22 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 from sklearn.base import clone
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.words import at_most
+from laconic.core.words import at_most, is_whole
 from laconic.model.components import components
-from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of, sizes_of
+from laconic.model.settings import check_count, check_settings, features_asked_for, forced_places, made_of, sizes_of
 from laconic.search.problem import Solution, Status
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from laconic.model.estimator import SparsePCA
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
@@ -154,10 +152,8 @@ class Stability:
             lines.append(f"Stopped early, after {done} of {self.resamples} samples: {self.stopped.value}.")
         return "\n".join(lines)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table of the features that are chosen at least once, the most frequent of each component first."""
-        import pandas as pd
-
         names = np.arange(self.components.shape[1]) if self.feature_names is None else np.asarray(self.feature_names)
         parts = []
         for place, (frequencies, z) in enumerate(zip(self.frequencies, self.components, strict=True)):
@@ -252,8 +248,7 @@ def stability(
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        seed = 0 if model.random_state is None else seed_of(model.random_state)
-        work = partial(_fit_sample, rows, again, sampling, seed)
+        work = partial(_fit_sample, rows, again, sampling, seed_of(model))
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]

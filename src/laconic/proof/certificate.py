@@ -15,8 +15,8 @@ from laconic.core.store import Budget, Decoder, files_of, read_document, write_f
 from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
-from laconic.proof.gate import WITNESSES, prove, proved_lower, relative_gap
-from laconic.proof.witness import ProofError, Proved, Witness, no_features
+from laconic.proof.gate import prove, proved_lower, relative_gap
+from laconic.proof.witness import WITNESSES, ProofError, Proved, Witness, no_features
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step
 from laconic.proof.witness_tree import Decision, TreeNode
@@ -71,7 +71,7 @@ class Certificate:
     kind, witness : str and Witness
         The name of the upper bound, and the numbers from which it is computed.
     digest : str
-        The digest of the data, and of the weights if there are any; see `laconic.data.digest`.
+        The digest of the data, and of the weights if there are any; see `laconic.data.passes`.
     margin : float
         The part of `upper` that allows for rounding, on the machine that made the certificate.
     recipe : Recipe

@@ -16,14 +16,14 @@ import numpy as np
 from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.proof.witness import (
     NO_BOUND,
-    WITNESSES,
     ProofError,
     Proved,
     Witness,
-    check_known,
+    check_registered,
     checked_array,
     checked_features,
     checked_matrix,
+    register,
 )
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
@@ -110,13 +110,6 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     return float(down(least / length))
 
 
-def register(cls: type[Witness]) -> type[Witness]:
-    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
-    if WITNESSES.setdefault(cls.__name__, cls) is not cls:
-        raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
-    return cls
-
-
 _OWN: tuple[type[Witness], ...] = (
     TraceWitness,
     RowSumWitness,
@@ -175,7 +168,7 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
     members = checked_features(inside, matrix.n_features, "inside")
     if not max(len(members), 1) <= cardinality <= matrix.n_features:
         raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {matrix.n_features}.")
-    check_known(witness)
+    check_registered(witness)
     value, margin = witness.bound(matrix, int(cardinality), members)
     return NO_BOUND if math.isnan(value) else Proved(value, max(margin, 0.0))
 

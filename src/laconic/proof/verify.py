@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
+from laconic.core.words import is_whole
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix

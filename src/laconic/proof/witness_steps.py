@@ -24,7 +24,7 @@ from laconic.covariance import Covariance
 from laconic.proof.witness import (
     Proved,
     Witness,
-    check_known,
+    check_registered,
     checked_features,
     checked_matrix,
     lacking,
@@ -197,7 +197,9 @@ class Ledger:
             return self._by_rows(step, how, part)
         if isinstance(how, Again):
             how = self._again(how, step)
-        check_known(how)
+        check_registered(how)
+        if isinstance(how, StepsWitness):
+            raise ValueError("A step of the witness holds other steps; a proof is one list of steps.")
         inside = no_features()
         if self._is_asked(step):
             own = self._features(step)
@@ -236,7 +238,7 @@ class Ledger:
         if not how.steps or not all(0 <= place < len(self.steps) for place in how.steps):
             raise ValueError("A step by variances needs earlier steps.")
         own, kept = self._features(step), self._features(self.steps[how.steps[0]])
-        # Fewer features than q have no supports of q.
+        # Fewer features have supports of fewer only.
         q = min(step.cardinality, len(own))
         if not np.isin(kept, own).all():
             raise ValueError("A step by variances must keep some of its features.")
@@ -245,9 +247,7 @@ class Ledger:
             earlier = self.steps[place]
             if not np.array_equal(self._features(earlier), kept):
                 raise ValueError("The steps behind a step by variances must be about the same features.")
-            if self._is_asked(earlier) and not self._is_asked(step):
-                raise ValueError(f"Step {place} of the witness does not bound all supports of its features.")
-            given.append((earlier.cardinality, self.proved[place], self._is_asked(earlier)))
+            given.append((earlier.cardinality, self._earlier(place, step, 1, kept), self._is_asked(earlier)))
         best = Proved(-math.inf, 0.0)
         for hidden, proved in hidden_cases(self.S, own, kept, q, given).items():
             if hidden or not self._is_asked(step) or np.isin(self._inside, kept).all():

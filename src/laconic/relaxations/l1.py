@@ -30,7 +30,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import EPS
@@ -274,8 +273,6 @@ class L1Solution:
         return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)
 
 
-# An eigenvalue more than 36 mu below the largest has a weight below exp(-36), which is less than the rounding of one.
-NEGLIGIBLE_EXPONENT = 36.0
 # Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside a step.
 CHECK_EVERY = 10
 # Eigenvalues of X up to this size are rounding errors.
@@ -290,7 +287,7 @@ class FirstOrder:
 
     is within eps/2 of lmax(S + U). Each step computes the gradient X = exp((S + U)/mu) / Tr, which is a primal point, a
     projected gradient step Y, and the minimiser W of the estimate sequence. The next U is a mean of Y and W. The method
-    needs O(rho n sqrt(log n) / eps) steps. Only the eigenvectors with a noticeable weight are computed.
+    needs O(rho n sqrt(log n) / eps) steps.
 
     Three slips of the paper are corrected. The box is |U_ij| <= rho (printed: 1). The estimate sequence sums the
     gradients so far (printed: up to N). The l1 norm in the gap is multiplied by rho.
@@ -354,14 +351,7 @@ class FirstOrder:
 
 def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:
     """Return the largest eigenvalue and exp(M/mu)/Tr exp(M/mu)."""
-    n = len(M)
-    # The eigenvalues alone take less than half of the time, and they tell which eigenvectors are needed.
-    d = eigh(M, eigvals_only=True) if n > 32 else None
-    low = 0 if d is None else int(np.searchsorted(d, d[-1] - NEGLIGIBLE_EXPONENT * mu))
-    if low > n // 2:
-        values, vectors = eigh(M, subset_by_index=[low, n - 1])
-    else:
-        values, vectors = np.linalg.eigh(M)
+    values, vectors = np.linalg.eigh(M)
     weights = np.exp((values - values[-1]) / mu)
     weights /= weights.sum()
     return float(values[-1]), (vectors * weights) @ vectors.T

@@ -256,9 +256,6 @@ class Splitting:
         """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
         reach = _largest_off_diagonal(S)
-        pair = _most_correlated_pair(S, form, reach) if form == CardinalityForm(2) and len(S) > 1 else None
-        if pair is not None and pair.gap <= self.tolerance:
-            return pair
         if start is not None and not len(start.keep):
             start = None
         keep = _first_kept(S, form, reach)
@@ -328,26 +325,6 @@ class Splitting:
 
 def _first_stiffness(S: Floats) -> float:
     return STIFFNESS * (float(np.abs(S).max()) or 1.0)
-
-
-def _most_correlated_pair(S: Floats, form: L1Form, reach: Floats) -> L1Solution:
-    """Return the pair of largest |S_ij| as a solution for k = 2, with U = -S off the diagonal.
-
-    Both points are optimal if all variances are equal, as in a correlation matrix. The iteration is slow there: it
-    needs hundreds of steps.
-    """
-    i = int(reach.argmax())
-    row = np.abs(S[i])
-    row[i] = -1.0
-    j = int(row.argmax())
-    factor = np.zeros((len(S), 1))
-    factor[[i, j], 0] = np.sqrt(0.5), np.copysign(np.sqrt(0.5), S[i, j])
-    primal, shrink = primal_point(S, form, factor)
-    largest, level = float(S.diagonal().max()), float(reach[i])
-    nothing = np.empty(0, dtype=np.intp)
-    return L1Solution(
-        form, factor, primal, nothing, np.empty((0, 0)), largest, level, RelaxationStatus.CONVERGED, 0, shrink
-    )
 
 
 def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from laconic.core.arrays import Floats, Indices, Mask
 
@@ -45,8 +46,6 @@ def colouring_of(color_by: Any, rows: int, few: int = 10, most: int = MOST_GROUP
     """
     if color_by is None:
         return Colouring()
-    import pandas as pd
-
     _check_is_column(color_by, "color_by")
     # These keep the order of categories, which an array would lose.
     kinds: tuple[Any, ...] = (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)

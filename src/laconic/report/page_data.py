@@ -238,21 +238,13 @@ def points_of(
         n_rows = len(everything)
         step = -(-n_rows // MOST_ROWS)
         rows = np.arange(0, n_rows, step)
-        scores, rule = everything[rows], _in_words(step, n_rows)
+        scores, rule = everything[rows], f"one row in {step:,} of {n_rows:,}" if step > 1 else ""
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
     colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
     ordered = colouring.numbers is not None
     return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
-
-
-def _in_words(step: int, n_rows: int) -> str:
-    if step == 1:
-        return ""
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    ending = "th" if 11 <= step % 100 <= 13 else endings.get(step % 10, "th")
-    return f"every {step:,}{ending} row of {n_rows:,}"
 
 
 def _of_blocks(blocks: Iterator[Floats], known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
@@ -273,9 +265,10 @@ def _of_blocks(blocks: Iterator[Floats], known: int | None, seconds: float) -> t
             stopped = True
             break
     if stopped and (known is None or count < known):
-        rule = f"{_in_words(step, count) or f'all of the first {count:,} rows'}; reading more rows would take too long"
-        return kept, rows, count, rule.replace(f"row of {count:,}", f"row of the first {count:,}")
-    return kept, rows, count, _in_words(step, count)
+        rule = f"one row in {step:,} of the first {count:,}; reading more rows would take too long"
+    else:
+        rule = f"one row in {step:,} of {count:,}" if step > 1 else ""
+    return kept, rows, count, rule
 
 
 def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:

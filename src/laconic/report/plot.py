@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
-from laconic.core.words import counted, percent
+from laconic.core.words import counted, is_whole, percent
 from laconic.covariance.make import Made
-from laconic.covariance.spectrum import largest_eigenpairs
+from laconic.covariance.matrix import largest_eigenpairs
 from laconic.model.noise import scree_of
 from laconic.model.scores import scores_of
-from laconic.model.settings import made_of
+from laconic.model.settings import check_count, made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
 from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
 
@@ -62,14 +61,6 @@ def loadings(
         "bars" or "heatmap".
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
-
-    Examples
-    --------
-    >>> import laconic
-    >>> from laconic.datasets import load_pitprops
-    >>> props = load_pitprops()
-    >>> model = laconic.SparsePCA(cardinality=[5, 2, 2]).fit_covariance(props.covariance, props.feature_names)
-    >>> ax = laconic.plot.loadings(model, kind="heatmap")
     """
     if kind not in ("bars", "heatmap"):
         raise ValueError(f"kind={kind!r} must be 'bars' or 'heatmap'.")
@@ -160,14 +151,6 @@ def scores(
         table, if it holds text; False for none.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
-
-    Examples
-    --------
-    >>> import laconic
-    >>> from laconic.datasets import load_senate109
-    >>> senate = load_senate109()
-    >>> votes = senate.frame
-    >>> ax = laconic.plot.scores(laconic.SparsePCA(cardinality=[5, 2]).fit(votes), votes, color_by=senate.parties)
     """
     return _draw_scores(model, X, components, color_by, labels, ax)
 
@@ -198,13 +181,6 @@ def biplot(
         As in `scores`.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
-
-    Examples
-    --------
-    >>> import laconic
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().frame
-    >>> ax = laconic.plot.biplot(laconic.SparsePCA(cardinality=[5, 2]).fit(votes), votes)
     """
     if len(parts.checked_components(model, components, most=2)) != 2:
         given = "the model has one" if model.n_components_ == 1 else f"components={components!r} has one"
@@ -389,17 +365,9 @@ def scree(
         The number of permuted tables; 0 for none.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
-
-    Examples
-    --------
-    >>> import laconic
-    >>> from laconic.datasets import load_senate109
-    >>> ax = laconic.plot.scree(laconic.SparsePCA(), load_senate109().frame)
     """
-    for name, count, least in (("n_components", n_components, 1), ("permutations", permutations, 0)):
-        if not is_whole(count) or count < least:
-            raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
-    found = scree_of(made_of(model, X, covariance, None, Monitor()), n_components, permutations)
+    count, tables = check_count("n_components", n_components), check_count("permutations", permutations, 0)
+    found = scree_of(made_of(model, X, covariance, None, Monitor()), count, tables)
     sparse = getattr(model, "explained_variance_", None)
     if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
         raise ValueError(

@@ -25,9 +25,8 @@ from matplotlib.transforms import ScaledTranslation
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.words import counted, percent
+from laconic.core.words import counted, is_whole, percent
 from laconic.report.colouring import NO_VALUE, Colouring
 
 if TYPE_CHECKING:

@@ -42,13 +42,6 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         What `laconic.path` returns.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
-
-    Examples
-    --------
-    >>> import laconic
-    >>> from laconic.datasets import load_pitprops
-    >>> found = laconic.path(laconic.SparsePCA(), covariance=load_pitprops().covariance)
-    >>> ax = laconic.plot.path(found)
     """
     if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
         raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpair, smallest_eigenvalue
-from laconic.covariance.spectrum import WRITE_OUT
+from laconic.covariance.matrix import CHEAP_EIGENVALUES
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
@@ -99,8 +99,7 @@ def _longest_columns(covariance: Covariance, seed: int = 0) -> Floats:
 
 def _offer(problem: Problem, best: Incumbent, directions: Floats, shift: float) -> None:
     supports, _ = power_supports(problem, directions, max_iterations=STEPS_OF_A_RUN, keep=EVALUATED, shift=shift)
-    for value, support in zip(values_of(problem, supports), supports, strict=True):
-        best.offer(float(value), support)
+    best.offer_all(supports)
 
 
 # Random directions from which the leading eigenvectors are estimated.
@@ -221,7 +220,7 @@ class Auto:
     def _dense(self, problem: Problem) -> Solution:
         everything = np.arange(problem.n_features)
         reason = "all features: the dense principal component"
-        if problem.n_features > WRITE_OUT:
+        if problem.n_features > CHEAP_EIGENVALUES:
             pair = largest_eigenpair(problem.covariance, seed=self.seed)
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)

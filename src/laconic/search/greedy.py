@@ -8,7 +8,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import largest_eigenpair
-from laconic.search.problem import TIE, Abilities, Problem, Solution, Status
+from laconic.search.problem import TIE, Abilities, Problem, Solution, Status, tie_breaker
 from laconic.search.support import Incumbent, added, finish, leading, removed, values_of
 
 
@@ -30,7 +30,7 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
     outside[chosen] = False
     support = np.empty(k, dtype=np.intp)
     support[: len(chosen)] = chosen
-    tie = np.arange(n) * (TIE / n)
+    tie = tie_breaker(n)[:, 0]
     solutions: list[Solution] = []
     size = len(chosen)
     with problem.monitor.watch():
@@ -54,7 +54,8 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
                 count = n - size if candidates is None else min(candidates, n - size)
                 tested = np.sort(np.argpartition(-score, count - 1)[:count])
                 if problem.nonnegative:
-                    reached = _values_when_added(problem, current, tested)
+                    supports = np.column_stack([np.repeat(current[None], count, axis=0), tested])
+                    reached = values_of(problem, supports)
                 else:
                     eigenvalues, vectors = eigh(block)
                     reached = added(eigenvalues, vectors.T @ columns[tested, :size].T, variances[tested])
@@ -69,11 +70,6 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
     return solutions
 
 
-def _values_when_added(problem: Problem, current: Indices, tested: Indices) -> Floats:
-    supports = np.concatenate([np.repeat(current[None], len(tested), axis=0), tested[:, None]], axis=1)
-    return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
-
-
 def _filled(problem: Problem, support: Indices, method: str) -> Solution:
     """Fill the support of a stopped run by variance, or take the features of largest variance if they are better."""
     order = problem.covariance.diagonal.copy()
@@ -84,8 +80,27 @@ def _filled(problem: Problem, support: Indices, method: str) -> Solution:
     return best.solution(Status.HEURISTIC, method=method)
 
 
+class _Forward:
+    """A solver that grows a support feature by feature."""
+
+    name: ClassVar[str]
+
+    @property
+    def candidates(self) -> int | None:
+        """How many of the best-ranked features to test exactly at each step; None for all."""
+        return None
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Run the path and return its end."""
+        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for every cardinality up to the problem's."""
+        return forward_path(problem, candidates=self.candidates, method=self.name)
+
+
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(_Forward):
     """Algorithm 2 of the paper (after Moghaddam, Weiss and Avidan 2006): add the feature that raises the value most.
 
     The largest eigenvalue that each feature outside would give is found exactly, for all of them at once, from one
@@ -100,14 +115,6 @@ class Greedy:
     """
 
     name: ClassVar[str] = "greedy"
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Run the path and return its end."""
-        return forward_path(problem, candidates=None, method=self.name, whole=False)[-1]
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for every cardinality up to the problem's."""
-        return forward_path(problem, candidates=None, method=self.name)
 
 
 @dataclass(frozen=True)
@@ -192,7 +199,7 @@ class BackwardGreedy:
 
 
 @dataclass(frozen=True)
-class ApproximateGreedy:
+class ApproximateGreedy(_Forward):
     """Algorithm 3 of the paper: add the feature with the largest (a_i'x)^2, x the current component's score direction.
 
     The variance rises by at least that much (the subgradient inequality of the largest eigenvalue), and one product
@@ -218,14 +225,6 @@ class ApproximateGreedy:
     def __post_init__(self) -> None:
         if self.candidates < 1:
             raise ValueError(f"candidates={self.candidates} must be at least 1.")
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Run the path and return its end."""
-        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for every cardinality up to the problem's."""
-        return forward_path(problem, candidates=self.candidates, method=self.name)
 
 
 @dataclass(frozen=True)
@@ -286,7 +285,5 @@ def cut_off(problem: Problem, vector: Floats) -> Incumbent:
     """Return the support of the largest loadings of the leading eigenvector."""
     best = Incumbent(problem)
     both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
-    supports = problem.top(both).T
-    for value, support in zip(values_of(problem, supports), supports, strict=True):
-        best.offer(float(value), support)
+    best.offer_all(problem.top(both).T)
     return best

@@ -1,7 +1,8 @@
 """The variance that several components hold together.
 
-Let u_1, ..., u_r be components, with at most k_1, ..., k_r nonzeros, and P the orthogonal projection on their span. The
-data projected on the span have the variance
+A `Problem` has S, the features that every support must contain, and the clock. The numbers of nonzeros that are
+allowed, one for each component, are given beside it. Let u_1, ..., u_r be components, with at most k_1, ..., k_r
+nonzeros, and P the orthogonal projection on their span. The data projected on the span have the variance
 
     Tr(PS) = Tr( (U'U)^{-1} U'SU ),    U = (u_1, ..., u_r).
 
@@ -46,7 +47,7 @@ the smallest eigenvalues.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -54,9 +55,8 @@ from scipy.optimize import linear_sum_assignment
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
-from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, largest_eigenpairs
-from laconic.search.problem import tie_breaker
+from laconic.search.problem import Problem
 from laconic.search.support import MOST_IN_BLOCK
 from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, TESTED
 
@@ -65,33 +65,6 @@ from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, TESTED
 APART = 0.01
 # Directions in which the Gram matrix of unit components has an eigenvalue below this are rounding.
 DEPENDENT_DIRECTION = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class SpanQuestion:
-    """Maximise Tr(PS) over components with at most k_t nonzeros each.
-
-    Attributes
-    ----------
-    covariance
-        The matrix S.
-    cardinalities
-        The largest number of nonzeros of each component.
-    forced
-        Features that every support must contain.
-    monitor
-        Stops the search at the time limit or at Ctrl-C.
-    """
-
-    covariance: Covariance
-    cardinalities: tuple[int, ...]
-    forced: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    monitor: Monitor = field(default_factory=Monitor)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.covariance.n_features
 
 
 def basis_of_span(components: Floats, images: Floats) -> tuple[Floats, Floats]:
@@ -118,21 +91,21 @@ SHRINK = 0.5
 ROUNDS_ON_THE_WAY, ROUNDS_AT_THE_END = 2, 40
 
 
-def alternate(question: SpanQuestion, start: Floats, *, gradually: bool) -> Floats:
+def alternate(problem: Problem, cardinalities: tuple[int, ...], start: Floats, *, gradually: bool) -> Floats:
     """Return components, one in each column, from those in `start`, which may have more nonzeros than allowed.
 
     With `gradually` the number of nonzeros falls from that of all features to the one allowed, step by step.
     """
     V: Floats = start / np.linalg.norm(start, axis=0)
-    allowed = np.array(question.cardinalities)
-    sizes = np.full(len(allowed), question.n_features) if gradually else allowed
+    allowed = np.array(cardinalities)
+    sizes = np.full(len(allowed), problem.n_features) if gradually else allowed
     while gradually and (sizes > allowed).any():
         sizes = np.maximum((sizes * SHRINK).astype(int), allowed)
         for _ in range(ROUNDS_ON_THE_WAY):
-            V = _round(question, V, sizes)
+            V = _round(problem, V, sizes)
     before = V != 0
     for _ in range(ROUNDS_AT_THE_END):
-        V = _round(question, V, allowed)
+        V = _round(problem, V, allowed)
         now = V != 0
         if np.array_equal(now, before):
             break
@@ -140,10 +113,10 @@ def alternate(question: SpanQuestion, start: Floats, *, gradually: bool) -> Floa
     return V
 
 
-def _round(question: SpanQuestion, V: Floats, sizes: Indices) -> Floats:
+def _round(problem: Problem, V: Floats, sizes: Indices) -> Floats:
     """Solve for the scores, then for each component in turn."""
-    question.monitor.tick("alternating regressions")
-    S = question.covariance
+    problem.monitor.tick("alternating regressions")
+    S = problem.covariance
     images = S.product(V)
     shift = 0.0 if S.semidefinite else S.semidefinite_shift
     if shift and np.isfinite(shift):
@@ -154,27 +127,18 @@ def _round(question: SpanQuestion, V: Floats, sizes: Indices) -> Floats:
     among = inverse @ (V.T @ with_scores)  # Z'Z
     V = V.copy()
     for t in range(V.shape[1]):
-        best = V[:, t].copy()
+        before, of_size = V[:, t].copy(), problem.with_cardinality(int(sizes[t]))
+        best = before
         if among[t, t] > 0:
-            best += (with_scores[:, t] - V @ among[:, t]) / among[t, t]
-        chosen = largest_entries(question, best, int(sizes[t]))
+            best = before + (with_scores[:, t] - V @ among[:, t]) / among[t, t]
+        chosen = of_size.top(best[:, None])[:, 0]
         if not best[chosen].any():
-            best, chosen = V[:, t].copy(), largest_entries(question, V[:, t], int(sizes[t]))
+            best, chosen = before, of_size.top(before[:, None])[:, 0]
         # Scores of zero tell nothing about a component. Even so it keeps no more features than allowed.
         V[:, t] = 0.0
         V[chosen, t] = best[chosen]
     lengths = np.linalg.norm(V, axis=0)
     return np.asarray(V / np.where(lengths > 0, lengths, 1.0))
-
-
-def largest_entries(question: SpanQuestion, direction: Floats, count: int) -> Indices:
-    """Return the features of the largest entries, the first of equal ones, and always those forced in."""
-    size = np.abs(direction)
-    if count >= len(size):
-        return np.arange(len(size))
-    size = size - tie_breaker(len(size))[:, 0] * size.max()
-    size[question.forced] = np.inf
-    return np.sort(np.argpartition(size, len(size) - count)[len(size) - count :])
 
 
 # Steps of varimax at most, and the relative change at which it ends.
@@ -232,14 +196,15 @@ class State:
     value: float
 
 
-def state_of(question: SpanQuestion, vectors: Floats) -> State:
+def state_of(covariance: Covariance, vectors: Floats) -> State:
     """Return the state with these components."""
-    images = question.covariance.product(vectors)
+    images = covariance.product(vectors)
     return State(vectors, images, variance_of_span(vectors, images))
 
 
 def exchange(
-    question: SpanQuestion,
+    problem: Problem,
+    cardinalities: tuple[int, ...],
     state: State,
     *,
     rounds: int = ROUNDS_OF_EXCHANGES,
@@ -254,9 +219,9 @@ def exchange(
     since, done = 0, 0
     place = 0
     while since < r and done < rounds * r:
-        question.monitor.tick("components together", best=state.value)
+        problem.monitor.tick("components together", best=state.value)
         before = state.value
-        _improve(question, state, place, tested)
+        _improve(problem.with_cardinality(cardinalities[place]), state, place, tested)
         since = 0 if state.value > before + worth * abs(before) else since + 1
         place, done = (place + 1) % r, done + 1
 
@@ -264,14 +229,14 @@ def exchange(
 class _Others:
     """The span of the other components: Q, SQ, and what follows for M = ASA and A = I - QQ'."""
 
-    def __init__(self, question: SpanQuestion, state: State, place: int) -> None:
+    def __init__(self, covariance: Covariance, state: State, place: int) -> None:
         keep = np.arange(state.vectors.shape[1]) != place
         self.basis, images = basis_of_span(state.vectors[:, keep], state.images[:, keep])
         middle = self.basis.T @ images
         # M = S - R Q' - Q R' with R = SQ - Q (Q'SQ) / 2
         self.rest = images - 0.5 * self.basis @ middle
         self.value = float(middle.trace())
-        self.variances = question.covariance.diagonal - 2 * np.einsum("ij,ij->i", self.rest, self.basis)
+        self.variances = covariance.diagonal - 2 * np.einsum("ij,ij->i", self.rest, self.basis)
         self.lengths = 1.0 - np.einsum("ij,ij->i", self.basis, self.basis)
 
     def columns(self, S_columns: Floats, support: Indices) -> tuple[Floats, Floats]:
@@ -283,24 +248,23 @@ class _Others:
         return M, A
 
 
-def _improve(question: SpanQuestion, state: State, place: int, tested: int) -> None:
+def _improve(problem: Problem, state: State, place: int, tested: int) -> None:
     """Improve the loadings and the support of one component."""
-    S = question.covariance
-    others = _Others(question, state, place)
+    S = problem.covariance
+    others = _Others(S, state, place)
     support = np.flatnonzero(state.vectors[:, place])
-    cardinality = question.cardinalities[place]
     # The columns of S of a very large support would take too much memory and time.
     if len(support) > MOST_IN_BLOCK or not len(support):
         return
     S_columns = S.columns(support)
     added, z = _on_support(others, S_columns, support)
-    if len(support) < cardinality:
-        support, S_columns = _filled(question, others, support, S_columns, z, cardinality)
+    if len(support) < problem.cardinality:
+        support, S_columns = _filled(problem, others, support, S_columns, z)
         added, z = _on_support(others, S_columns, support)
-    movable = ~np.isin(support, question.forced)
-    large = cardinality > LARGE
-    for _ in range(EXCHANGES_IF_LARGE if large else 4 * cardinality):
-        question.monitor.tick()
+    movable = ~np.isin(support, problem.forced)
+    large = problem.cardinality > LARGE
+    for _ in range(EXCHANGES_IF_LARGE if large else 4 * problem.cardinality):
+        problem.monitor.tick()
         found = _best_exchange(others, support, S_columns, z, movable, added, 0 if large else tested)
         if found is None:
             break
@@ -414,16 +378,16 @@ def _best_exchange(
 
 
 def _filled(
-    question: SpanQuestion, others: _Others, support: Indices, S_columns: Floats, z: Floats, cardinality: int
+    problem: Problem, others: _Others, support: Indices, S_columns: Floats, z: Floats
 ) -> tuple[Indices, Floats]:
     """Add features until the support has as many as allowed: those of the largest gradient."""
     M, A = others.columns(S_columns, support)
     M_z, A_z = M @ z, A @ z
     gradient = np.abs(M_z - (z @ M_z[support]) / max(float(z @ A_z[support]), APART) * A_z)
     gradient[support] = -1.0
-    gradient[question.forced] = np.where(gradient[question.forced] < 0, -1.0, np.inf)
-    new = np.argsort(-gradient, kind="stable")[: cardinality - len(support)]
-    return np.concatenate([support, new]), np.hstack([S_columns, question.covariance.columns(new)])
+    gradient[problem.forced] = np.where(gradient[problem.forced] < 0, -1.0, np.inf)
+    new = np.argsort(-gradient, kind="stable")[: problem.cardinality - len(support)]
+    return np.concatenate([support, new]), np.hstack([S_columns, problem.covariance.columns(new)])
 
 
 # Relative accuracy of the dense components that starts are made of.
@@ -459,41 +423,42 @@ class Span:
 
     name: ClassVar[str] = "span"
 
-    def solve(self, question: SpanQuestion, found_before: Floats) -> Floats:
-        """Return the components as unit columns, never worse than those in the columns of `found_before`.
+    def solve(self, problem: Problem, cardinalities: tuple[int, ...], found_before: Floats) -> Floats:
+        """Return components of these sizes as unit columns, never worse than those in the columns of `found_before`.
 
         If the search is stopped, they are the best so far.
         """
-        best = state_of(question, found_before)
+        best = state_of(problem.covariance, found_before)
         states: list[State] = []
-        with question.monitor.watch():
+        with problem.monitor.watch():
             seen: dict[bytes, float] = {}
-            for start, gradually in self._starts(question, found_before):
-                vectors = alternate(question, start, gradually=gradually)
+            for start, gradually in self._starts(problem.covariance, cardinalities, found_before):
+                vectors = alternate(problem, cardinalities, start, gradually=gradually)
                 supports = np.packbits(vectors != 0).tobytes()
-                state = state_of(question, vectors)
+                state = state_of(problem.covariance, vectors)
                 if state.value <= seen.get(supports, -np.inf) * (1 + HIGHER):
                     continue
                 seen[supports] = state.value
                 states.append(state)
-                exchange(question, state, rounds=FIRST_ROUNDS, worth=FIRST_WORTH, tested=FIRST_TESTED)
+                exchange(problem, cardinalities, state, rounds=FIRST_ROUNDS, worth=FIRST_WORTH, tested=FIRST_TESTED)
             states.sort(key=lambda state: -state.value)
             for state in states[: self.finished]:
-                exchange(question, state)
+                exchange(problem, cardinalities, state)
         for state in states:
             if state.value > best.value + EQUAL_TOGETHER * abs(best.value):
                 best = state
         return best.vectors
 
-    def _starts(self, question: SpanQuestion, found_before: Floats) -> Iterator[tuple[Floats, bool]]:
+    def _starts(
+        self, covariance: Covariance, cardinalities: tuple[int, ...], found_before: Floats
+    ) -> Iterator[tuple[Floats, bool]]:
         """Yield starts, and whether their number of nonzeros falls step by step."""
         yield found_before, False
-        cardinalities = question.cardinalities
-        values, dense = largest_eigenpairs(question.covariance, len(cardinalities), tolerance=ACCURACY_OF_DENSE)
+        values, dense = largest_eigenpairs(covariance, len(cardinalities), tolerance=ACCURACY_OF_DENSE)
         # Squared loadings of these add up to variances.
         scaled = dense * _deviations(values)
         rotated, turned = varimax(scaled), varimax(dense)
-        variances = np.einsum("ij,ij->j", turned, question.covariance.product(turned))
+        variances = np.einsum("ij,ij->j", turned, covariance.product(turned))
         for loadings in (rotated, turned * _deviations(variances), scaled):
             for gradually in (True, False):
                 yield assigned(loadings, cardinalities), gradually
@@ -509,7 +474,7 @@ def _deviations(variances: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(variances, LEAST_DENSE_VARIANCE * np.abs(variances).max())))
 
 
-def canonical(question: SpanQuestion, vectors: Floats) -> Floats:
+def canonical(covariance: Covariance, cardinalities: tuple[int, ...], vectors: Floats) -> Floats:
     """Return components with the same span, in their order and form as a model returns them.
 
     Components with the same support are replaced by the principal components of the plane or space that they span: any
@@ -518,7 +483,7 @@ def canonical(question: SpanQuestion, vectors: Floats) -> Floats:
     """
     vectors = vectors.copy()
     supports = vectors != 0
-    images = question.covariance.product(vectors)
+    images = covariance.product(vectors)
     left = list(range(vectors.shape[1]))
     while left:
         group = [t for t in left if np.array_equal(supports[:, t], supports[:, left[0]])]
@@ -528,7 +493,7 @@ def canonical(question: SpanQuestion, vectors: Floats) -> Floats:
             if basis.shape[1] == len(group):
                 turn = np.linalg.eigh(basis.T @ image)[1][:, ::-1]
                 vectors[:, group], images[:, group] = basis @ turn, image @ turn
-    return np.asarray(vectors[:, _order(question.cardinalities, vectors, images)])
+    return np.asarray(vectors[:, _order(cardinalities, vectors, images)])
 
 
 def _order(cardinalities: tuple[int, ...], vectors: Floats, images: Floats) -> list[int]:

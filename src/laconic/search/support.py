@@ -86,9 +86,14 @@ def values_of(problem: Problem, supports: Indices) -> Floats:
     """Return the value of each row of `supports`."""
     if supports.shape[1] > MOST_IN_BLOCK and not problem.nonnegative:
         return np.array([leading_on(problem, support)[0] for support in supports])
-    if problem.nonnegative:
-        return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
-    return eigvalsh(problem.covariance.submatrices(supports))[:, -1]
+    return leading_values(problem.covariance.submatrices(supports), nonnegative=problem.nonnegative)
+
+
+def leading_values(blocks: Floats, *, nonnegative: bool = False) -> Floats:
+    """Return the largest value of z'Bz over unit z, or over z >= 0, for each block of a stack."""
+    if nonnegative:
+        return np.array([leading(block, nonnegative=True)[0] for block in blocks])
+    return eigvalsh(blocks)[:, -1]
 
 
 def finish(
@@ -159,6 +164,11 @@ class Incumbent:
         if value >= self._best[0] - margin and tuple(support) < tuple(self._best[1]):
             self._best = (max(value, self._best[0]), support)
         return False
+
+    def offer_all(self, supports: Indices) -> None:
+        """Take the best of some supports, one in each row, if it is better."""
+        for value, support in zip(values_of(self.problem, supports), supports, strict=True):
+            self.offer(float(value), support)
 
     def solution(self, status: Status, *, method: str, iterations: int = 0) -> Solution:
         """Return the best. If the search stopped before it found any, return the features of largest variance."""

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.eigenvalues import eigh, eigvalsh
+from laconic.core.eigenvalues import eigh
 from laconic.search.greedy import ApproximateGreedy
 from laconic.search.problem import Problem, Solution, Status
-from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, leading, leading_on
+from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, leading, leading_on, leading_values
 
 # Consider at most this many features for removal, those of smallest loading.
 REMOVALS = 32
@@ -113,10 +113,7 @@ def improve(problem: Problem, best: Incumbent, *, max_rounds: int) -> int:
         usable = ritz[join, out] > -np.inf
         join, out = join[usable], out[usable]
         blocks = _exchanged(block, columns, variances, stay[out], join)
-        if problem.nonnegative:
-            reached = np.array([leading(b, nonnegative=True)[0] for b in blocks])
-        else:
-            reached = eigvalsh(blocks)[:, -1]
+        reached = leading_values(blocks, nonnegative=problem.nonnegative)
         if not len(reached) or reached.max() <= value + EQUAL * abs(value):
             _offer_ties(best, support, reached, join, leave[out])
             return done

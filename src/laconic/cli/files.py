@@ -1,0 +1,320 @@
+"""The files of the commands. In: a small table is read as a whole, everything else in blocks. Out: all results."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.covariance.make import Made
+    from laconic.data.columns import TableOptions
+    from laconic.model.estimator import SparsePCA
+
+# The words of this command line, without the name of the program.
+COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
+STANDARD_INPUT = Path("-")
+# A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
+# have row labels, and its rows can be drawn. A compressed file, as Parquet files are, counts as so many times its size.
+WHOLE_BYTES, UNPACKED = 200_000_000, 5
+# What --read takes without a value, and words for separators.
+SWITCHES = ("transpose", "numeric_only", "blocks")
+SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
+DPI = 200
+# Files of a fit that not every fit writes: those of an earlier run are removed. And files that every fit writes.
+RESULTS = r"scores\.(csv|png)|plane\.png|(component-[1-9]\d*|components)\.(json|npz)"
+ALWAYS = r"(loadings|summary)\.csv|command\.txt|model\.laconic|loadings\.png"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a command works on."""
+
+    rows: Any  # a frame, a source that is read in blocks, or a covariance matrix
+    name: str  # for messages
+    note: str = ""  # a sentence about columns that are left out
+    colors: "pd.Series | None" = None  # a value for each row
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows are read in blocks."""
+        return not hasattr(self.rows, "iloc")
+
+    def features(self, given: Sequence[str] | None) -> list[str | int] | None:
+        """Return the features that an option names, separated by commas; by number if the columns have no names."""
+        from laconic.data.columns import split_names
+
+        if not given:
+            return None
+        names = self.rows.feature_names if self.in_blocks else list(self.rows.columns)
+        found = split_names(given, names or ())
+        return [int(name) if names is None and name.isdecimal() else name for name in found]
+
+
+def options_of(given: Sequence[str] | None) -> dict[str, Any]:
+    """Return the options of --read by name, in the words of `laconic.read_table`."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        key, sign, value = text.partition("=")
+        if bool(sign) == (key in SWITCHES):
+            raise ValueError(f"--read {text}: {key} {'has no' if sign else 'needs a'} value; see laconic fit --help.")
+        found[key] = SEPARATORS.get(value, value) if sign else True
+    return found
+
+
+def read_again(
+    files: Sequence[Path], certificates: Sequence[Any], given: Sequence[str] | None, color_by: str | None = None
+) -> Data:
+    """Read the data of certificates: the columns that they name, or the matrix that they are about."""
+    first = next((one for one in certificates if one is not None), None)
+    matrix = first is not None and first.recipe.given == "covariance"
+    names = None if first is None or matrix else first.feature_names
+    return read(files, options_of(given), color_by=color_by, covariance=matrix, only=names)
+
+
+def read(
+    files: Sequence[Path],
+    options: dict[str, Any],
+    *,
+    color_by: str | None = None,
+    covariance: bool = False,
+    only: Sequence[str] | None = None,
+) -> Data:
+    """Read a small table, or open anything else; `options` are those of `laconic.read_table`, and `blocks`.
+
+    Columns without any number are left out, and a line on standard error says so. A column with numbers and something
+    else is a ValueError. `only` are the names of the columns that a model or certificate needs; all others may hold
+    anything. The column `color_by` is returned beside the rows.
+    """
+    from laconic.core.monitor import Note, warn
+    from laconic.data.columns import TableOptions
+    from laconic.data.files import find_files, name_of, open_files
+
+    blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
+    # A column that is left out of a covariance matrix would leave its row behind.
+    wanted = TableOptions.of(**options, text_left_out=not covariance and only is None, only=only)
+    if STANDARD_INPUT in files:
+        if blocks or len(files) > 1:
+            raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
+        return _whole(typer.get_binary_stream("stdin"), wanted, transpose, color_by)
+    found = find_files(*files)
+    name = name_of(found)
+    if not blocks and _is_whole(found, covariance or transpose):
+        return _whole(found[0], wanted, transpose, color_by)
+    if color_by is not None or transpose:
+        why = "transpose" if transpose else f"color_by={color_by!r}"
+        raise ValueError(f"{why} needs one table that is read as a whole, and {name} is read in blocks.")
+    source = open_files(found, wanted)
+    if covariance:
+        return Data(_matrix(source), name)
+    if source.in_memory() is None:
+        warn(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.", Note)
+    if source.note:
+        warn(source.note, Note)
+    return Data(source, name, source.note)
+
+
+def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
+    """Return whether the files are one table that is read as a whole."""
+    from laconic.data.files import ARROW, TABLES
+    from laconic.data.text import PACKED, ending_of
+
+    file = files[0]
+    if len(files) > 1 or ending_of(file) not in TABLES:
+        return False
+    packed = file.suffix.lower() in (*PACKED, *ARROW)
+    return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
+
+
+def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | None) -> Data:
+    """Read a table, and the column that colours its rows. That is left out of the table if no option names it."""
+    import pandas as pd
+
+    from laconic.core.monitor import Note, warn
+    from laconic.core.words import did_you_mean
+    from laconic.data.columns import left_out
+    from laconic.data.files import check_numbers, read_file, table_of
+
+    content = read_file(file, options)
+    # A Parquet file may have numbers as column names. On the command line every name is text.
+    content.frame.columns = content.frame.columns.map(str)
+    values: Any = None
+    if color_by is not None:
+        names = list(content.frame.columns)
+        if color_by not in names:
+            raise ValueError(f"color_by={color_by!r} is not a column of {content.name}{did_you_mean(color_by, names)}")
+        values = content.frame[color_by].to_numpy()
+        if not options.is_named(color_by) and color_by != options.index and options.only is None:
+            options = replace(options, drop=(*options.drop, color_by))
+    chosen = table_of(content, options, transpose=transpose)
+    check_numbers(content, chosen, options)
+    note = left_out(chosen.left_out, content.name, options)
+    if note:
+        warn(note, Note)
+    frame = chosen.frame
+    colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
+    return Data(frame, content.name, note, colors)
+
+
+def _matrix(source: Any) -> Any:
+    """Return a matrix in a file of arrays as a frame."""
+    import numpy as np
+    import pandas as pd
+
+    rows = [block.rows for block in source.blocks()]
+    dense = [part.toarray() if hasattr(part, "toarray") else part for part in rows]
+    return pd.DataFrame(np.concatenate(dense), columns=source.feature_names)
+
+
+def folder(out: Path, option: str = "--out") -> Path:
+    """Create a folder if it does not exist; raise an error if it cannot be written to."""
+    if out.is_file():
+        raise ValueError(f"{option} {out} is a file; give a folder.")
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK):
+        raise ValueError(f"{option} {out} cannot be written to; give another folder.")
+    return out
+
+
+def check_file(place: Path, option: str, endings: Sequence[str], read: Sequence[Path]) -> None:
+    """Raise an error before the computation if a result cannot be written to a file."""
+    if place.is_dir() or (endings and place.suffix.lower() not in endings):
+        raise ValueError(f"{option} {place} must be a file that ends in {' or '.join(endings) or '.laconic'}.")
+    if place.resolve() in [file.resolve() for file in read]:
+        raise ValueError(f"{option} {place} is a file that is read; give another one.")
+    folder(place.parent, option)
+
+
+def check_apart(files: Sequence[Path], directory: Path) -> None:
+    """Raise a ValueError if a result would be written over the data or among them."""
+    for file in files:
+        inside = file.resolve().parent == directory.resolve()
+        if file.resolve() == directory.resolve() or (inside and re.fullmatch(rf"{ALWAYS}|{RESULTS}", file.name)):
+            raise ValueError(f"--out {directory} would write results over {file}; give another folder.")
+
+
+def write_files(files: dict[Path, Any], earlier: str = "") -> None:
+    """Write tables, pictures, texts, models and certificates, and say so.
+
+    Other files in the folder are removed if their names match the pattern `earlier`: an earlier run wrote them.
+    """
+    from laconic.core import store
+
+    written: list[Path] = []
+    for place, content in files.items():
+        if place.suffix == ".json":
+            written += store.write_files(content.files(place.name), place)
+            continue
+        if place.suffix == ".laconic":
+            content.save(place)
+        elif place.suffix == ".png":
+            content.savefig(place, dpi=DPI)
+        elif place.suffix == ".txt":
+            place.write_text(content, encoding="utf-8")
+        else:
+            content.to_csv(place, index=content.index.name is not None)
+        written.append(place)
+    say_written(*written)
+    places = {place.parent for place in written}
+    old = [file for one in places for file in sorted(one.iterdir()) if re.fullmatch(earlier, file.name)]
+    old = [file for file in old if file.is_file() and file not in written]
+    for file in old:
+        file.unlink()
+    if old:
+        typer.echo("Removed files of an earlier run: " + ", ".join(map(str, old)) + ".")
+
+
+def say_written(*files: Path) -> None:
+    """Print the names of the files that were written."""
+    typer.echo("Wrote " + ", ".join(map(str, files)) + ".")
+
+
+def command_text(model: "SparsePCA | None" = None) -> str:
+    """Return what is needed to repeat a run: the version, the command, and the digest of the data."""
+    from laconic import __version__
+
+    lines = [f"laconic {__version__}", shlex.join(["laconic", *COMMAND.get()])]
+    certificates = [] if model is None else [one for one in model.certificates_ if one is not None]
+    if certificates:
+        lines.append(f"digest of the numbers that were used, as in the certificates: {certificates[0].digest}")
+    return "\n".join(lines) + "\n"
+
+
+def certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
+    """Return the certificates of a model by their places in a folder."""
+    from laconic.model import save
+
+    return {directory / name: one for name, one in save.certificate_files(model).items() if one is not None}
+
+
+def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> dict[Path, Any]:
+    """Return the tables, certificates and pictures of a fit."""
+    from matplotlib.figure import Figure
+
+    from laconic.model.scores import scores
+    from laconic.report import plot
+
+    loadings = model.loadings()
+    features = [
+        " | ".join(loadings["feature"][loadings["component"] == i + 1].astype(str)) for i in range(model.n_components_)
+    ]
+    summary = model.summary().rename_axis("component").assign(features=[*features, ""])
+    files: dict[Path, Any] = {
+        directory / "summary.csv": summary,
+        directory / "loadings.csv": loadings,
+        directory / "command.txt": command_text(model),
+        directory / "loadings.png": plot.loadings(model, ax=Figure()).figure,
+        **certificate_files(directory, model),
+        directory / "model.laconic": model,
+    }
+    if data.in_blocks or made.rows is None:
+        return files
+    found = files[directory / "scores.csv"] = scores(model, data.rows)
+    labels = [str(name) for name in data.rows.index]
+    if model.n_components_ > 1:
+        files[directory / "plane.png"] = plot.planes(model, made, found, groups=data.colors, labels=labels)
+    elif data.colors is not None:
+        files[directory / "scores.png"] = plot.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
+    return files
+
+
+def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
+    """Write the scores of rows to a file block by block, or print them."""
+    from laconic.core.monitor import Monitor
+    from laconic.model.scores import write_scores as write
+
+    with Monitor(progress=True) as monitor:
+        write(model, data.rows, typer.get_text_stream("stdout") if place is None else place, monitor)
+    if place is not None:
+        say_written(place)
+
+
+def in_panels(draw: Callable[..., Any], components: Sequence[int], height: float) -> Any:
+    """Return a figure in which a picture is drawn once for each component, below each other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, height * len(components)), layout="constrained")
+    for ax, component in zip(figure.subplots(len(components), squeeze=False).ravel(), components, strict=True):
+        draw(ax, component=component)
+    return figure
+
+
+def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> None:
+    """Write the page of a model, and say so."""
+    from laconic.report import page
+
+    named = [file.name for file in files if file != STANDARD_INPUT]
+    options["title"] = options.get("title") or (named[0] if named else None)
+    if data is not None:
+        options |= {"color_by": data.colors, "columns_left_out": data.note}
+    html = page.to_html(
+        model, None if data is None else data.rows, command=shlex.join(["laconic", *COMMAND.get()]), **options
+    )
+    say_written(page.write_page(html, place))
