@@ -117,7 +117,7 @@ def test_features_of_small_variance_are_hidden_and_the_proof_says_why(seed, spee
         assert best.value == pytest.approx(truth, rel=1e-9)
         assert truth * (1 - 1e-12) <= bound.value <= truth * (1 + 1.1e-6)
     kept = large_variances(FactorCovariance(A), np.arange(13), best, best.value)
-    assert (kept is not None) or speed < 0.6
+    assert kept is not None or speed < 0.6 or k > 3
     assert kept is None or np.isin(best.support, kept).all()
 
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from laconic.bounds.exact import Penalized
 
 from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, path_of, random_psd
 from laconic import SparsePCA
