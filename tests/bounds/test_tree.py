@@ -7,7 +7,6 @@ from studies.data import load_benchmark
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds import fixing
 from laconic.bounds import tree as run
-from laconic.bounds.penalized import Penalized
 from laconic.bounds.prove import Exact
 from laconic.bounds.tree import TreeSearch
 from laconic.core.arrays import LARGEST_VARIANCE
@@ -287,13 +286,3 @@ def test_values_of_the_literature_are_proved(name, k, value):
     assert solution.value <= solution.estimate <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness):
         assert proved_upper(S, k, solution.witness) <= solution.estimate * (1 + 1e-9)
-
-
-@pytest.mark.usefixtures("data_folder")
-@pytest.mark.parametrize("gap", [1e-7, 0.3])
-def test_a_penalised_run_says_optimal_only_of_a_proof(gap):
-    S = load_benchmark("communities").covariance
-    found = Penalized(0.7, gap=gap).solve(Problem(DenseCovariance(S), 12))
-    assert found.status is Status.COMPLETE or gap == 0.3
-    assert found.estimate <= found.value * (1 + gap)
-    assert (found.estimate - found.value <= 1e-6 * found.value) == (found.status is Status.COMPLETE)
