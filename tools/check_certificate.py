@@ -53,9 +53,7 @@ FIELDS = {
     "Again": "step",
     "ByVariances": "steps",
     "ByRows": "kept smaller strong",
-    "TreeWitness": "nodes",
-    "TreeNode": "decisions bound feature without within",
-    "Decision": "witness out into",
+    "TreeWitness": "cases numbers codes",
     "JointWitness": "kept factor by_rows",
 }
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
@@ -129,7 +127,7 @@ def decoded(node, arrays):
     if not isinstance(node, dict):
         return node
     if "dtype" in node:
-        kind = {"float64": float, "int64": int}[node["dtype"]]
+        kind = {"float64": float, "int64": int, "int8": int}[node["dtype"]]
         if set(node) == {"dtype", "shape", "npz"}:
             array = arrays[node["npz"]]
             if array.dtype != node["dtype"] or list(array.shape) != node["shape"]:
@@ -499,7 +497,8 @@ def names_of(w):
         return [name for step in w["steps"] if step["how"]["type"] in BOUNDS for name in names_of(step["how"])]
     names = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ThresholdWitness": "threshold"}
     names |= {"ExhaustiveWitness": "exhaustive", "Proposition2Witness": "Proposition 2", "JointWitness": "span"}
-    names |= {"TreeWitness": "branch and bound"}
+    if w["type"] == "TreeWitness":
+        return ["branch and bound", "row levels"]
     return [w["kind"], "row levels"] if w["type"] == "DualWitness" else [names[w["type"]]]
 
 
@@ -682,9 +681,7 @@ class Point:
             beyond = (cross - limits[:, None]).max(axis=0, initial=0.0) * (1 + 4 * U)
             self.level = np.maximum(beyond, among.max(axis=1))
             own = np.maximum(own, np.minimum(limits, cross.max(axis=1)))
-            p = max(number(w["price"]), 0.0)
-            steep = self.level - self.level**2 / (4 * p) if p > 0 else -self.level
-            self.free_diagonal(np.where(self.level <= 2 * p, p, steep))
+            self.free_diagonal(own_levels(number(w["price"]), self.level))
         if L is not None:
             self.g[self.places] = level_prices(L.diagonal(), own)
         if N is not None:
@@ -761,7 +758,8 @@ def point_of(w, S, inside, alive=None, n=None):
     stays = np.flatnonzero(np.isin(kept, number_of))
     cut = np.ix_(stays, stays)
     places = np.searchsorted(number_of, kept[stays])
-    return Point(w, S, known, L[cut], None if N is None else N[cut], places, size.max(axis=1)[stays])
+    most = np.abs(w["most"]) if "most" in w else size.max(axis=1)
+    return Point(w, S, known, L[cut], None if N is None else N[cut], places, most[stays])
 
 
 def by_dual(w, S, k, inside, depth):
@@ -827,50 +825,96 @@ def by_proposition_2(w, S, k, inside, depth):
 
 
 def by_tree(w, S, k, inside, depth):
-    nodes, pending, reached, best = w["nodes"], [(0, np.arange(S.n), inside)], set(), -math.inf
+    nodes, pending, best = nodes_of(w), [(np.arange(S.n), inside)], -math.inf
     while pending:
-        place, alive, members = pending.pop()
-        if type(place) is not int or not 0 <= place < len(nodes) or place in reached:
-            raise RejectedError("A node of the tree is missing, or is reached twice.")
-        reached.add(place)
-        node = nodes[place]
-        for decision in node["decisions"]:
-            if empty(alive, members, k):
-                break
-            best = max(best, decided(decision, S, k, alive, members))
-            out, into = features(decision["out"], S.n), features(decision["into"], S.n)
-            alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
-        if empty(alive, members, k):
+        (alive, members), (rounds, end) = pending.pop(), next(nodes, (None, None))
+        if rounds is None:
+            raise RejectedError("The tree ends before all cases are bounded.")
+        for point, decisions in rounds:
+            for out, into, price in decisions:
+                if empty(alive, members, k):
+                    break
+                out, into = features(out, S.n), features(into, S.n)
+                best = max(best, decided(point, out, into, price, S, k, alive, members))
+                alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
+        if end >= 0:
+            if end not in alive or end in members:
+                raise RejectedError("A node of the tree is not divided by an open feature.")
+            pending += [(alive, np.union1d(members, [end])), (alive[alive != end], members)]
+        elif empty(alive, members, k):
             continue
-        part, known = S.part(alive), np.searchsorted(alive, members)
-        if node["bound"] is not None and node["bound"]["type"] == "ExhaustiveWitness":
-            best = max(best, by_listing(None, part, k, known, depth))
-        elif node["bound"] is not None:
-            p = point_of(node["bound"], part, known, alive, S.n)
+        elif end == -1 and rounds:
+            p = point_of(rounds[-1][0], S.part(alive), np.searchsorted(alive, members), alive, S.n)
             best = max(best, above(p.top(), p.paid(k)))
+        elif end == -2:
+            best = max(best, by_listing(None, S.part(alive), k, np.searchsorted(alive, members), depth))
         else:
-            feature, later = node["feature"], (node["without"], node["within"])
-            open_ = type(feature) is int and feature in alive and feature not in members
-            if not open_ or not all(type(child) is int and child > place for child in later):
-                raise RejectedError("A node of the tree is not divided by an open feature into two later nodes.")
-            pending.append((node["without"], alive[alive != feature], members))
-            pending.append((node["within"], alive, np.union1d(members, [feature])))
+            raise RejectedError("A node of the tree has no end.")
+    if next(nodes, None) is not None:
+        raise RejectedError("The tree has a node that belongs to no case.")
     return best
+
+
+def nodes_of(w):
+    """Yield the nodes of a tree: its rounds, which are a point and decisions, and its end."""
+    lists, places = [w["cases"], w["numbers"], w["codes"]], [0, 0, 0]
+    if [(x.ndim, str(x.dtype)) for x in lists] != [(1, "int64"), (1, "float64"), (1, "int8")]:
+        raise RejectedError("A tree does not have its three lists.")
+
+    def take(which, count):
+        begin, places[which] = places[which], places[which] + count
+        if not 0 <= count <= len(lists[which]) - begin:
+            raise RejectedError("A tree is cut short.")
+        return lists[which][begin : begin + count]
+
+    def one():
+        return int(take(0, 1)[0])
+
+    def unpacked():
+        kept, inside, width, count = take(0, one()), take(0, one()), one(), one()
+        n, known, pairs = len(kept), np.isin(kept, inside), len(kept) * (len(kept) - 1) // 2
+        price, norm_price, step = take(1, 3).tolist()
+        own, m, v = take(1, 2 * known.sum()), take(1, n), take(1, n)
+        codes = take(2, (1 + (width == 2)) * pairs).astype(float)
+        D, h = np.zeros((n, n)), (m[:, None] + m) / 2
+        D[np.triu_indices(n, 1)] = codes if width == 1 else 256 * codes[:pairs] + codes[pairs:]
+        D = step * (D + D.T) * h
+        P = np.clip(D, -h, h)
+        g, c = np.full(n, price), np.full(n, norm_price)
+        g[known], c[known] = np.split(own, 2)
+        L, N = P * m[:, None] / np.where(h > 0, h, 1.0), 2 * (D - P) * v[:, None]
+        N /= np.where(v[:, None] + v > 0, v[:, None] + v, 1.0)
+        q = (N**2).sum(axis=1)
+        L[np.diag_indices(n)] = own_levels(g, m)
+        N[np.diag_indices(n)] = np.where(c > 0, c - q / (4 * np.where(c > 0, c, 1.0)), -np.sqrt(q))
+        w = {"inside": inside, "kept": kept, "levels": L, "norms": N if (D != P).any() else None, "price": price}
+        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m}
+        return w, [(take(0, one()), take(0, one()), take(1, 1)) for _ in range(count)]
+
+    with np.errstate(all="ignore"):
+        while places[0] < len(lists[0]):
+            yield [unpacked() for _ in range(one())], one()
+    if places != [len(x) for x in lists]:
+        raise RejectedError("A tree has numbers that belong to no node.")
+
+
+def own_levels(g, m):
+    """Return the diagonal of rows of L that cost about g."""
+    return np.where(g > 0, np.where(m <= 2 * g, g, m - m * m / (4 * np.where(g > 0, g, 1.0))), -m)
 
 
 def empty(alive, members, k):
     return len(alive) < k or len(members) > k or not np.isin(members, alive).all()
 
 
-def decided(decision, S, k, alive, members):
+def decided(w, out, into, price, S, k, alive, members):
     """Return an upper bound on the supports that a decision excludes."""
     known = np.searchsorted(alive, members)
-    if decision["witness"]["type"] != "DualWitness":
-        raise RejectedError("A decision needs a dual point.")
-    out, into = features(decision["out"], S.n), features(decision["into"], S.n)
     if len(np.intersect1d(out, into)):
         raise RejectedError("A decision puts a feature both out and in.")
-    p = point_of(decision["witness"], S.part(alive), known, alive, S.n)
+    raised, levels = np.flatnonzero(np.isin(w["kept"], out)), w["levels"].copy()
+    levels[raised, raised] = own_levels(price, w["most"][raised])
+    p = point_of({**w, "levels": levels}, S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)
@@ -886,8 +930,8 @@ def decided(decision, S, k, alive, members):
 
 NONE = np.empty(0, dtype=np.intp)
 BOUNDS = {
-    "TraceWitness": lambda w, S, k, *_: above(most(S.variances, k), S.lack(k, k - 1)),
-    "RowSumWitness": lambda w, S, k, *_: float(circles(S, k - 1).max()),
+    "TraceWitness": lambda _w, S, k, *_: above(most(S.variances, k), S.lack(k, k - 1)),
+    "RowSumWitness": lambda _w, S, k, *_: float(circles(S, k - 1).max()),
     "ExhaustiveWitness": by_listing,
     "DualWitness": by_dual,
     "Proposition2Witness": by_proposition_2,

@@ -41,7 +41,7 @@ def check(S, solution, beat, inside):
     for feature in inside:
         assert feature not in decided_features.into
         assert feature not in decided_features.out
-    decided = [np.concatenate([out, into]) for _, out, into in decided_features.steps]
+    decided = [np.concatenate([step.out, step.into]) for step in decided_features.steps]
     together = np.concatenate([decided_features.into, decided_features.out])
     assert sorted(np.concatenate([*decided, np.empty(0, dtype=np.intp)]).tolist()) == sorted(together.tolist())
     return len(together)

@@ -13,7 +13,7 @@ from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.proof import proved_upper
-from laconic.proof.witness_tree import TreeWitness
+from laconic.proof.witness_tree import Branch, TreeWitness
 from laconic.relaxations import rows as row_levels
 from laconic.search import Auto, Exhaustive
 from laconic.search.problem import Problem, Status
@@ -170,7 +170,8 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize(
-    "target", ["DecidedFeatures", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
+    "target",
+    ["DecidedFeatures", "RowLevels.solve", "Branch.bounded", "Branch.divided", "values_of", "above"],
 )
 def test_ctrl_c_anywhere(target, monkeypatch):
     """Whatever is interrupted, what comes back is true."""
@@ -178,8 +179,8 @@ def test_ctrl_c_anywhere(target, monkeypatch):
     places = {
         "DecidedFeatures": (fixing, "DecidedFeatures"),
         "RowLevels.solve": (row_levels.RowLevels, "solve"),
-        "Record.put": (run.Record, "put"),
-        "Record.branched": (run.Record, "branched"),
+        "Branch.bounded": (Branch, "bounded"),
+        "Branch.divided": (Branch, "divided"),
         "values_of": (run, "values_of"),
         "above": (row_levels, "estimated_largest_eigenvalue_bound"),
     }
@@ -212,7 +213,7 @@ def test_the_answer_does_not_depend_on_the_workers(rank):
         assert np.array_equal(one.support, other.support)
         for field in ("value", "estimate", "iterations", "reason"):
             assert getattr(one, field) == getattr(other, field)
-        assert len(one.witness.nodes) == len(other.witness.nodes)
+        assert one.witness.count == other.witness.count
     assert one.iterations > 1
 
 
@@ -233,28 +234,18 @@ def test_settings_that_make_no_sense():
         Exact(workers=0)
 
 
-def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
-    """The upper part of the tree is still a proof, of a weaker bound."""
+@pytest.mark.parametrize("limit", [1, 2, 5, 20, None])
+def test_all_that_the_search_claims_is_proved(limit, monkeypatch):
+    """The bound of the search is proved when it ends, whether the tree is finished or not."""
     monkeypatch.setattr(fixing, "SUPPORTS_ONE_BY_ONE", 1)
     S = gaussian(16, 0)
     problem = Problem(DenseCovariance(S, semidefinite=False), 5)
-
-    def found():
-        bad = finish(problem, np.arange(5), Status.LOCAL, method="")
-        return TreeSearch(workers=1).search(problem, bad)
-
-    whole = found()
-    proved = [proved_upper(S, 5, whole.witness)]
-    for numbers in (4000, 1000):
-        monkeypatch.setattr("laconic.bounds.tree.MOST_NUMBERS", numbers)
-        part = found()
-        assert part.estimate == whole.estimate
-        assert "only its upper part can be proved" in part.reason
-        assert len(part.witness.nodes) < len(whole.witness.nodes)
-        proved.append(proved_upper(S, 5, part.witness))
-    assert truth(S, 5) <= proved[0] < proved[1] < proved[2]
-    monkeypatch.setattr("laconic.bounds.tree.MOST_NUMBERS", 300)
-    assert found().witness is None
+    bad = finish(problem, np.arange(5), Status.LOCAL, method="")
+    found = TreeSearch(workers=1, node_limit=limit).search(problem, bad)
+    assert found.bound.witness is found.witness
+    assert truth(S, 5) <= found.bound.value <= found.estimate
+    assert found.bound.value == pytest.approx(found.estimate, rel=1e-11)
+    assert proved_upper(S, 5, found.witness) == pytest.approx(found.bound.value, rel=1e-12)
 
 
 LITERATURE = {

@@ -489,9 +489,8 @@ class _Proof:
         tree = TreeSearch(self.effort.gap, limit, self.effort.workers)
         found = tree.search(problem, first, self.target)
         if found.value > self.best.value * (1 + EQUAL):
-            self.best = replace(found, support=self.kept[found.support])
-        if found.witness is not None:
-            self.add(found.witness)
+            self.best = replace(found, support=self.kept[found.support], bound=None)
+        self._add_bound(found, self.k)
         self.status = found.status
         self.best = with_note(self.best, found.reason)
         self._cover_hidden()
@@ -503,8 +502,12 @@ class _Proof:
         if start.value < enough:
             gap = 0.5 * (enough - start.value) / start.value
             found = TreeSearch(min(gap, 0.5), NODES_FOR_SMALLER).search(problem, start)
-            if found.witness is not None:
-                self.add(found.witness, q)
+            self._add_bound(found, q)
+
+    def _add_bound(self, found: Solution, q: int) -> None:
+        """Add the bound of a tree, which was proved while the tree grew."""
+        if found.bound is not None:
+            self.add(found.bound.witness, q, Proved(found.bound.value, found.bound.margin))
 
     # End.
 

@@ -109,7 +109,7 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
             return [line for place, step in enumerate(witness.steps) for line in _step_in_words(place, step, n)]
         case TreeWitness():
             return [
-                f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
+                f"Tree of cases: {counted(witness.count, 'node')}. Each node is divided into the supports with a "
                 "feature and those without it. Row levels bound each leaf, or its supports are listed."
             ]
         case JointWitness(factor=None):

@@ -30,7 +30,7 @@ from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_steps import Ledger, StepsWitness
-from laconic.proof.witness_tree import TreeWitness
+from laconic.proof.witness_tree import Branch, TreeWitness
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +155,19 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
     if not math.isfinite(value):
         raise ProofError("The witness proves nothing: its bound is infinite.")
     return UpperBound(value, kind or kind_of(witness), int(cardinality), witness, margin)
+
+
+def prove_grown(root: Branch) -> UpperBound:
+    """Return the upper bound of a tree that was proved while it grew. No bound is computed again."""
+    matrix, k = root.start.of
+    try:
+        checked_matrix(matrix)
+    except ValueError as error:
+        raise ProofError(str(error)) from None
+    witness, (value, margin) = root.tree()
+    if len(root.start.alive) != matrix.n_features or not math.isfinite(value):
+        raise ProofError("The tree proves nothing: its bound is infinite, or not on all supports.")
+    return UpperBound(value, kind_of(witness), k, witness, max(margin, 0.0))
 
 
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:
