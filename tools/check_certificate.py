@@ -76,6 +76,10 @@ def refuse(wrong, why, kind=RejectedError):
         raise kind(why)
 
 
+def damaged(wrong, why):
+    refuse(wrong, why, UnreadableError)
+
+
 def read_certificate(path):
     """Return the content of a certificate, its arrays as arrays."""
     path = Path(path)
@@ -83,24 +87,21 @@ def read_certificate(path):
         document = json.loads(path.read_bytes(), parse_constant=lambda _: 1 / 0)
     except (OSError, ValueError, RecursionError, ZeroDivisionError) as error:
         raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
-    if not isinstance(document, dict) or document.get("format") != "laconic certificate":
-        raise UnreadableError(f"{path.name} is no certificate.")
-    if document.get("schema") != 1:
-        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 1.")
-    if set(document) != {"format", "schema", "claim", "content", "arrays", "checksum"}:
-        raise UnreadableError(f"{path.name} has a part too many or too few.")
+    damaged(not isinstance(document, dict), f"{path.name} is no certificate.")
+    damaged(document.get("format") != "laconic certificate", f"{path.name} is no certificate.")
+    damaged(document.get("schema") != 1, f"{path.name} has another schema than 1, which this program reads.")
+    parts = {"format", "schema", "claim", "content", "arrays", "checksum"}
+    damaged(set(document) != parts, f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
-    if hashlib.sha256(text.encode()).hexdigest() != document["checksum"]:
-        raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()
+    damaged(hashlib.sha256(text).hexdigest() != document["checksum"], f"{path.name} was altered: its checksum differs.")
     try:
         content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
-        refuse(content["type"] != "Certificate", "the content is no certificate", UnreadableError)
+        damaged(content["type"] != "Certificate", "the content is no certificate")
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
         raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
-    if document["claim"] != told:
-        raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
+    damaged(document["claim"] != told, f"{path.name} was altered: its words are not what its numbers say.")
     return content
 
 
@@ -108,12 +109,11 @@ def read_arrays(beside, folder):
     """Return the arrays of the NPZ file beside the certificate."""
     if beside is None:
         return {}
-    if not isinstance(beside, dict) or set(beside) != {"file", "sha256"} or Path(beside["file"]).name != beside["file"]:
-        raise UnreadableError("it does not say where its arrays are.")
+    damaged(not isinstance(beside, dict) or set(beside) != {"file", "sha256"}, "it does not say where its arrays are.")
+    damaged(Path(beside["file"]).name != beside["file"], "its arrays are in another folder.")
     try:
         stored = (folder / beside["file"]).read_bytes()
-        if hashlib.sha256(stored).hexdigest() != beside["sha256"]:
-            raise UnreadableError(f"{beside['file']} was altered.")
+        damaged(hashlib.sha256(stored).hexdigest() != beside["sha256"], f"{beside['file']} was altered.")
         with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
@@ -130,21 +130,20 @@ def decoded(node, arrays):
         kind = {"float64": float, "int64": int, "int8": int}[node["dtype"]]
         if set(node) == {"dtype", "shape", "npz"}:
             array = arrays[node["npz"]]
-            if array.dtype != node["dtype"] or list(array.shape) != node["shape"]:
-                raise UnreadableError("an array of the NPZ file has another shape or type.")
+            same = array.dtype == node["dtype"] and list(array.shape) == node["shape"]
+            damaged(not same, "an array of the NPZ file has another shape or type.")
             return array
-        if set(node) != {"dtype", "shape", "values"} or not all(type(x) in (int, kind) for x in node["values"]):
-            raise UnreadableError("an array does not have the numbers that it should.")
+        damaged(set(node) != {"dtype", "shape", "values"}, "an array does not have the parts that it should.")
+        damaged(not all(type(x) in (int, kind) for x in node["values"]), "an array has entries of another type.")
         return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
     if "type" not in node:
         return node
-    if set(node) != {"type", *FIELDS[node["type"]].split()}:
-        raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
+    damaged(set(node) != {"type", *FIELDS[node["type"]].split()}, f"a {node['type']} has other fields than it should.")
     return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}
 
 
 def whole(x, least):
-    refuse(type(x) is not int or x < least, f"{x!r} is no whole number of at least {least}.", UnreadableError)
+    damaged(type(x) is not int or x < least, f"{x!r} is no whole number of at least {least}.")
     return x
 
 
@@ -155,15 +154,15 @@ def number(x):
 
 
 def flag(x):
-    refuse(type(x) is not bool, f"{x!r} is neither true nor false.", UnreadableError)
+    damaged(type(x) is not bool, f"{x!r} is neither true nor false.")
     return x
 
 
 def floats(x, shape):
     """Return an array of floats; None in `shape` stands for any length."""
-    fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape)
-    if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape, strict=True)) or not x.size:
-        raise RejectedError(f"An array does not have the shape {shape}.")
+    fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape) and x.size
+    fits = fits and all(want in (None, have) for want, have in zip(shape, x.shape, strict=True))
+    refuse(not fits, f"An array does not have the shape {shape}.")
     refuse(not (np.abs(x) < 2.0**450).all(), "An array has entries that are too large.")
     return x
 
@@ -171,8 +170,8 @@ def floats(x, shape):
 def features(x, n):
     """Return a list of features, each once."""
     refuse(not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int, "A list of features is missing.")
-    if x.size and (x.min() < 0 or x.max() >= n or len(set(x.tolist())) < len(x)):
-        raise RejectedError(f"A list has a feature twice, or one outside 0 to {n - 1}.")
+    refuse(x.size and (x.min() < 0 or x.max() >= n), f"A list has a feature outside 0 to {n - 1}.")
+    refuse(len(set(x.tolist())) < len(x), "A list has a feature twice.")
     return x.astype(np.intp)
 
 
@@ -191,29 +190,24 @@ def sentences(c):
     low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
     support, forced, sizes = c["support"].tolist(), c["forced"].tolist(), c["cardinalities"].tolist()
     out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
-    some = []
-    for word, places, many in (
-        ("with", forced, f"{len(forced)} features forced in"),
-        ("without", out, f"{len(out):,} of the features"),
-    ):
-        if places:
-            some.append(f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}")
+    several = ("with", forced, f"{len(forced)} features forced in"), ("without", out, f"{len(out):,} of the features")
+    some = [
+        f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}"
+        for word, places, many in several
+        if places
+    ]
     among = f" {' but '.join(some)}" if some else ""
     earlier = 0 if c["earlier"] is None else len(c["earlier"])
-    about = "" if not earlier else " after component 1"
-    if earlier > 1:
-        about = f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
+    after = "", " after component 1", " after components 1 and 2", f" after components 1 to {earlier}"
+    about = after[min(earlier, 3)]
     ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
     about += ways[m["missing"]]
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if len(sizes) == 1:
         k = sizes[0]
         yield f"The component with these loadings on {on} has a variance{about} of at least {low}."
-        comma = f",{among}" if among else ""
-        yield (
-            f"No component with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{comma}, has a "
-            f"variance{about} of more than {high}."
-        )
+        of = f"with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{',' * bool(some)}{among}"
+        yield f"No component {of}, has a variance{about} of more than {high}."
     else:
         count = f"{len(sizes):,} components"
         yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
@@ -228,10 +222,9 @@ def sentences(c):
         if m["missing"] is not None:
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
         made += f" of the rows{' and weights' * m['weighted']} with"
-    made += f" the digest {c['digest']}"
-    if c["deflation"] is not None:
-        made += f", after the earlier components were taken out by {c['deflation']} deflation"
-    yield f"Variances are those in {made}."
+    rule = c["deflation"]
+    taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
+    yield f"Variances are those in {made} the digest {c['digest']}{taken}."
 
 
 def read_table(path, wanted=None):
@@ -270,9 +263,8 @@ def by_name(table, names, wanted, square):
     if names is None or wanted is None or list(names) == list(wanted):
         return table
     missing = [name for name in wanted if name not in names]
-    if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise RejectedError(f"The data have no column {', '.join(map(repr, missing[:3]))}{more}.")
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    refuse(missing, f"The data have no column {', '.join(map(repr, missing[:3]))}{more}.")
     places = [list(names).index(name) for name in wanted]
     return table[np.ix_(places, places)] if square else table[:, places]
 
@@ -387,23 +379,21 @@ def of_rows(X, center, scale, w):
 def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digest of the certificate."""
     m = c["recipe"]
-    if m["given"] not in ("rows", "covariance") or m["missing"] not in (None, "pairwise", "em"):
-        raise RejectedError("The certificate does not say how its matrix was made.")
+    known = m["given"] in ("rows", "covariance") and m["missing"] in (None, "pairwise", "em")
+    refuse(not known, "The certificate does not say how its matrix was made.")
     for flagged in ("center", "scale", "weighted"):
         flag(m[flagged])
-    if type(m["iterations"]) is not int or type(m["ridge"]) not in (int, float):
-        raise UnreadableError("the recipe has numbers that are none.")
-    if m["given"] == "covariance" and (m["missing"] is not None or m["weighted"]):
-        raise RejectedError("A matrix has no missing values and no weights.")
+    fits = type(m["iterations"]) is int and type(m["ridge"]) in (int, float)
+    damaged(not fits, "the recipe has numbers that are none.")
+    square, n = m["given"] == "covariance", c["n_features"]
+    refuse(square and (m["missing"] is not None or m["weighted"]), "A matrix has no missing values and no weights.")
     refuse(m["missing"] is not None, "S is made from rows with missing values.", NotCoveredError)
-    if c["n_features"] > LARGEST_MATRIX and m["given"] == "covariance":
-        raise NotCoveredError(f"The matrix has {c['n_features']} features, more than {LARGEST_MATRIX}.")
-    if m["weighted"] != (weights is not None):
-        raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
+    refuse(square and n > LARGEST_MATRIX, f"The matrix has more than {LARGEST_MATRIX} features.", NotCoveredError)
+    refuse(m["weighted"] != (weights is not None), "The certificate needs --weights, or they are one too many.")
     table = np.asarray(table, dtype=float)
-    if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
-        raise RejectedError("The data have another number of columns, or values that are missing.")
-    if m["given"] == "covariance":
+    refuse(table.ndim != 2 or table.shape[1] != n, "The data have another number of columns.")
+    refuse(not np.isfinite(table).all(), "The data have missing values.")
+    if square:
         refuse(len(table) != table.shape[1], "The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         refuse(digest(S) != c["digest"], "The matrix is not the one of the certificate: its digest is another.")
@@ -420,8 +410,7 @@ def deflated(S, rule, earlier):
     """Return S after components were taken out."""
     refuse(rule not in DEFLATIONS, f"There is no deflation named {rule!r}.")
     orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
-    if S.loose and rule == "hotelling":
-        raise NotCoveredError(f"Hotelling's deflation leaves no rows, and S has more than {LARGEST_MATRIX} features.")
+    refuse(S.loose and rule == "hotelling", "Hotelling's deflation of rows that are too long.", NotCoveredError)
     A = S.rows if S.loose or (S.rows is not None and len(S.rows) < S.n) else None
     by_rows = A is not None and rule != "hotelling"  # both other rules leave a factor
     M, directions, taken = S.whole, [], []
@@ -623,10 +612,12 @@ def by_rows(part, q, W, known, earlier, how):
     refuse(not np.isin(K, W).all() or size < q or (some and not len(known)), "A step keeps features of another kind.")
     out = np.flatnonzero(~np.isin(W, K))
     S = part(W)
-    if not len(out) or q == 1:
+    if q == 1:
         return max([inner, *S.variances[out].tolist()])
     size, of, b, some, _ = earlier(how["smaller"])
     refuse(not np.isin(W, of).all() or size < q - 1 or some, "A step by rows needs a bound on all smaller supports.")
+    if not len(out):
+        return inner
     squares = (S.largest(q - 1)[out] ** 2).sum(axis=1) * (1 + gamma(q + 4))
     strong, long, short = features(how["strong"], S.n), circles(S, q - 1), circles(S, q - 2)
     anchored = np.maximum(long[out], np.delete(long, strong).max(initial=-math.inf))
@@ -1005,15 +996,15 @@ def judged(c, table, weights, names):
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
     refuse(lower > upper or margin < 0, "The lower bound is above the upper bound, or the margin is negative.")
-    if not isinstance(c["versions"], dict) or not all(isinstance(text, str) for text in c["versions"].values()):
-        raise RejectedError("The versions are not texts.")
+    texts = isinstance(c["versions"], dict) and all(isinstance(text, str) for text in c["versions"].values())
+    refuse(not texts, "The versions are not texts.")
     refuse(sizes.ndim != 1 or sizes.dtype != int or not len(sizes), "There is not one cardinality for each component.")
     loadings = floats(c["loadings"], (len(sizes), len(support)))
     used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
-    if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
-        raise RejectedError("A component has more features than its cardinality, or there are fewer allowed.")
-    if not np.isin(support, allowed).all() or not np.isin(forced, support).all():
-        raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
+    fits = ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all()
+    refuse(not fits, "A component has more features than its cardinality, or there are fewer allowed.")
+    refuse(not np.isin(support, allowed).all(), "The support has features that are not allowed.")
+    refuse(not np.isin(forced, support).all(), "The support lacks features that are forced in.")
     refuse(not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all(), "The loadings are not of unit length.")
     if (c["deflation"] is None) != (c["earlier"] is None):
         raise RejectedError("There is a deflation without components, or the other way round.")

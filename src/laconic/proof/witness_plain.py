@@ -73,7 +73,10 @@ class ThresholdWitness(Witness):
 
     def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
         pairs = S.pairs(max(k - 1, 1))
-        t = max(checked_number(self.threshold, "threshold"), pairs.floor)
+        t = checked_number(self.threshold, "threshold")
+        if t < 0:
+            raise ValueError(f"threshold={t!r} of the witness must not be negative.")
+        t = max(t, pairs.floor)
         value = shrunk_eigenvalue_bound(pairs.large, S.variances, t)
         return Proved(sum_up([value, float(up((k - 1) * t))]), 0.0)
 
