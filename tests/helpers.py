@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import laconic
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.bounds.prove import Exact, prove
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.deflation import HOTELLING, Step

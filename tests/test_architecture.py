@@ -56,6 +56,11 @@ def modules():
     return found
 
 
+def test_no_file_name_stands_for_two_things():
+    names = [file.stem for file in SOURCE.rglob("*.py") if file.stem != "__init__"]
+    assert {name for name in names if names.count(name) > 1} <= {"rows"}
+
+
 def imports_of(file):
     """What a file imports of this package: (dotted name, whether it is at the top and for more than type hints)."""
     found = []

@@ -60,7 +60,7 @@ SENTENCES = {
     "three axes": (fit(X[None]), ["dim 3"]),
     "cardinality 0": (fit(X, cardinality=0), ["cardinality", "0"]),
     "cardinality 5": (fit(X, cardinality=5), ["cardinality=5", "number of features, 4"]),
-    "cardinality 2 of one feature": (fit(X[:, :1], cardinality=2), ["cardinality=2", "X has 1 feature(s)"]),
+    "cardinality 2 of one feature": (fit(X[:, :1], cardinality=2), ["cardinality=2", "X has 1 feature."]),
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),
     "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "whole numbers"]),

@@ -368,7 +368,9 @@ def of_rows(X, center, scale, w):
         # A spread of the size of rounding; whole numbers have none unless they differ.
         limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
         constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
-    D = W - (w @ w) / W if center else W
+    D = W
+    if center:  # weights that are all whole numbers count rows
+        D -= 1 if np.array_equal(np.rint(w), w) else (w @ w) / W
     A[:, constant] = 0.0
     if scale:
         A /= np.where(constant, 1.0, np.sqrt(squares / D))

@@ -2,7 +2,7 @@
 
 from laconic.bounds.disjoint import DisjointExact
 from laconic.bounds.dspca import Dspca
-from laconic.bounds.methods import SOLVERS, get_solver
+from laconic.bounds.names import SOLVERS, get_solver
 from laconic.bounds.penalized import Penalized
 from laconic.bounds.prove import Exact
 from laconic.search import (

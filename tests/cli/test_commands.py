@@ -53,7 +53,9 @@ def test_choose_shows_features_that_leave(tmp_path):
     lines = done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull").stdout.splitlines()
     assert lines[2].endswith("+a")
     assert lines[3].endswith("+b, +c, -a")
-    assert "At most" not in done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull", *unproved).stdout
+    text = done("choose", tmp_path / "t.csv", "--covariance", *unproved).stdout
+    assert "At most" not in text
+    assert "The convex hull decides, because cross-validation needs rows" in text
 
 
 def test_components_that_are_no_better_than_noise(tmp_path):
@@ -112,6 +114,16 @@ def test_certify_a_choice_of_features(csv, table, pitprops_csv, tmp_path):
 def proof(csv, tmp_path):
     done("fit", csv, "-k", "4,3", "--proof", "tight", "--method", "greedy", "--out", tmp_path / "fit")
     return tmp_path / "fit" / "component-1.json"
+
+
+def test_verify_says_that_the_certificate_needs_a_column(table, proof, tmp_path):
+    table.rename(columns={"gene A": "gene Z"}).to_csv(tmp_path / "other.csv")
+    line = refused("verify", proof, tmp_path / "other.csv")
+    assert "other.csv has no column 'gene A', which the certificate needs; did you mean" in line
+    table.astype(object).replace({"gene A": {table["gene A"][3]: "ERR"}}).to_csv(tmp_path / "other.csv")
+    assert "the certificate needs it; write numbers there" in refused("verify", proof, tmp_path / "other.csv")
+    line = refused("verify", proof.with_name("model.laconic"), tmp_path / "other.csv")
+    assert "the model needs it; write numbers there" in line
 
 
 def test_verify_takes_several_certificates_and_models(csv, proof):

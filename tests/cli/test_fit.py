@@ -301,7 +301,7 @@ def test_version_help_and_unknown_commands():
 
 
 def test_the_names_of_the_help_are_those_of_the_library():
-    from laconic.bounds.methods import SOLVERS
+    from laconic.bounds.names import SOLVERS
     from laconic.cli.options import CRITERIA, DEFLATIONS, METHODS
     from laconic.covariance.deflation import DEFLATIONS as RULES
     from laconic.model.criteria import CRITERIA as NAMES
@@ -309,6 +309,13 @@ def test_the_names_of_the_help_are_those_of_the_library():
     assert set(METHODS) == set(SOLVERS)
     assert set(DEFLATIONS) == set(RULES)
     assert set(CRITERIA) == set(NAMES)
+
+
+def test_certify_offers_only_what_it_takes():
+    words = " ".join(done("certify", "--help").stdout.split())
+    assert "-k, --cardinality INT The number of features." in words
+    assert "SHARE" not in words
+    assert "SHARE" in done("fit", "--help").stdout
 
 
 def test_every_setting_of_the_model_is_an_option():

@@ -280,7 +280,7 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     pd.DataFrame(X, columns=[f"q{i}" for i in range(6)]).to_csv(csv, index=False)
     line = last_line("fit", csv, *blocks)
     assert "survey.csv has" in line
-    assert "missing='pairwise' or missing='em'" in line
+    assert "set missing to pairwise or em" in line
     result = done("fit", csv, "-k", "3,2", "--missing", way, "--out", out, *blocks)
     assert {"pairwise": "pairwise deletion", "em": "estimated by EM"}[way] in " ".join(result.stdout.split())
     scores = pd.read_csv(out / "scores.csv").filter(like="component")

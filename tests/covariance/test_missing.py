@@ -68,13 +68,15 @@ def test_pairwise_without_centring_divides_second_moments_by_the_number_of_rows(
 
 @pytest.mark.parametrize("way", ["pairwise", "em"])
 @pytest.mark.parametrize("center", [True, False])
-def test_whole_weights_repeat_rows(way, center):
+@pytest.mark.parametrize("scale", [True, False])
+def test_whole_weights_repeat_rows(way, center, scale):
     X = rows_with_holes(2, n=40, p=4)
     counts = np.random.default_rng(0).integers(0, 4, size=40)
-    repeated = made(np.repeat(X, counts, axis=0), way, center=center, scale=True)
-    weighted = made(X, way, center=center, scale=True, weights=counts.astype(float))
+    repeated = made(np.repeat(X, counts, axis=0), way, center=center, scale=scale)
+    weighted = made(X, way, center=center, scale=scale, weights=counts.astype(float))
     np.testing.assert_allclose(weighted.matrix, repeated.matrix, atol=1e-12)
     np.testing.assert_allclose(weighted.means, repeated.means, atol=1e-12)
+    np.testing.assert_allclose(weighted.scales, repeated.scales, rtol=1e-12)
 
 
 def test_weighted_covariances_have_the_divisor_of_their_own_rows():

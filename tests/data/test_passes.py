@@ -115,10 +115,23 @@ def test_weights(convert, seed):
     np.testing.assert_allclose(shorter.variances, moments.variances, rtol=1e-11)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_whole_weights_count_rows_and_one_that_is_not_makes_all_reliabilities(convert):
+    X, weights = table(0), np.arange(50) % 4
+    found = Moments.of(convert(X), weights.astype(float))
+    np.testing.assert_allclose(found.variances, np.cov(X, rowvar=False, fweights=weights).diagonal(), rtol=1e-11)
+    assert found.divisor == weights.sum() - 1
+    parts = [Moments.of(convert(X[a : a + 10]), weights[a : a + 10].astype(float)) for a in range(0, 50, 10)]
+    assert reduce(Moments.merge, parts).divisor == weights.sum() - 1
+    half = weights + 0.5 * (np.arange(50) == 49)
+    parts[-1] = Moments.of(convert(X[40:]), half[40:])
+    assert reduce(Moments.merge, parts).divisor == pytest.approx(half.sum() - (half**2).sum() / half.sum())
+
+
 @given(
     st.integers(0, 10_000),
     st.lists(st.integers(0, 30), max_size=5),
-    st.booleans(),
+    st.sampled_from(["", "whole", "any"]),
     st.sampled_from([0.0, 1e3, -1e6]),
     st.sampled_from([np.asarray, sp.csr_array]),
 )
@@ -127,6 +140,7 @@ def test_parts_merge_to_the_whole(seed, cuts, weighted, mean, convert):
     X = table(seed, 30, mean=mean)
     rng = np.random.default_rng(seed)
     weights = rng.random(30) * (rng.random(30) < 0.8) if weighted else None
+    weights = rng.integers(0, 3, 30).astype(float) if weighted == "whole" else weights
     if weighted and np.count_nonzero(weights) < 2:
         weights[:2] = 1
     edges = [0, *sorted(cuts), 30]

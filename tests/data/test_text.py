@@ -236,7 +236,7 @@ def test_one_message_names_all_columns(survey):
     with pytest.raises(ValueError, match=r"^survey\.csv has columns that do not hold numbers: 'name, full' ") as error:
         open_source(survey)
     for words in (
-        "'day' ('2024-01-31'); leave them out with numeric_only=True or drop='name, full,day'",
+        "'day' ('2024-01-31'); leave them out with numeric_only or drop='name, full,day'",
         "cells that are not numbers: 'age' 3 of 60 ('ERR', '?'); read them as missing values with na='ERR,?'",
         "digits: 'pay' ('1,000', '2,000', '3,000', ...), 'rise' ('",
         "The first is '1,000' in line 2.",
@@ -281,8 +281,8 @@ def test_columns_of_text_are_left_out_when_asked(survey):
     source = open_source(survey, text_left_out=True, drop="age,pay,rise")
     assert source.feature_names == kept
     assert source.note == (
-        "One column of survey.csv is left out because it has no numbers: 'day'; choose columns with columns=, drop= or "
-        "numeric_only=True."
+        "One column of survey.csv is left out because it has no numbers: 'day'; the options columns, drop and "
+        "numeric_only choose columns."
     )
 
 

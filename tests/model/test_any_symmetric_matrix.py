@@ -10,7 +10,7 @@ import scipy.stats
 
 from helpers import best_value, bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.methods import Penalized
 from symmetric import check_random_problem, random_symmetric
 

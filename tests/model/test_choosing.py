@@ -135,7 +135,10 @@ X = ROWS.data
 S = np.cov(X.T)
 ERRORS = {
     "criterion": (lambda: choose(X, criterion="aic"), "criteria='aic'"),
-    "cv of a covariance": (lambda: choose(S, kind="covariance"), "rows in memory"),
+    "cv of a covariance": (
+        lambda: choose(S, kind="covariance", criterion="cv"),
+        "give criteria='hull' or 'sparseness'",
+    ),
     "bic of a covariance": (lambda: choose(S, kind="covariance", criterion="bic"), "number of rows"),
     "parallel": (lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"), "permutes"),
     "rank": (lambda: choose(X[:4], n_components=5), "rank of the covariance, 3"),
@@ -144,9 +147,13 @@ ERRORS = {
     "folds": (lambda: choose(X, folds=1), "folds=1"),
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
     "rows": (lambda: choose(S, kind="covariance", criterion="bic", n_rows=1), "n_rows=1"),
-    "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
+    "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "give cardinality='hull' or"),
+    "parallel fit of a covariance": (lambda: SparsePCA("parallel").fit_covariance(S), "permutes"),
     "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
-    "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose hull"),
+    "missing and cv": (
+        lambda: choose(np.where(X > 2, np.nan, X), criterion="cv", missing="pairwise"),
+        "give criteria='hull'",
+    ),
     "fit with both": (lambda: SparsePCA("parallel", cardinality=0.5).fit(X), "cardinality=0.5"),
 }
 
@@ -157,6 +164,18 @@ def test_bad_input_gets_one_sentence(case):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data", [{"covariance": S}, {"X": X, "sample_weight": np.ones(200)}, {"X": X, "criteria": "hull"}]
+)
+def test_the_hull_decides_where_cross_validation_cannot(data):
+    model = SparsePCA(2)
+    choice = choose_of(model, **data)
+    assert choice.criterion == "hull"
+    assert choice.cardinality == choose_of(SparsePCA(2, cardinality="hull"), X).cardinality
+    said = "because cross-validation needs rows in memory, complete and of equal weight."
+    assert (said in repr(choice)) == ("criteria" not in data)
 
 
 @pytest.mark.parametrize("function", [choose_of, path, stability, noise, certify])

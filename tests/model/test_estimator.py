@@ -119,21 +119,22 @@ def test_share_out_of_reach_warns():
 @pytest.mark.parametrize("settings", [{}, {"cardinality": [4, 2, 1], "n_components": 3}, {"scale": True}])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_reported_variances_are_those_of_the_scores(settings, weighted):
-    """With ddof = 1, scaled or not; a weight counts as a repeated row up to the divisor, which is named."""
+    """With ddof = 1, scaled or not, of all rows; weights of whole numbers count rows."""
     X = rows(1) * 10.0 ** np.arange(8)[None] % 7 + rows(11)
     weights = np.random.default_rng(0).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     settings = {"n_components": 2, "cardinality": 3, **settings}
     model = SparsePCA(**settings).fit(X, sample_weight=weights if weighted else None)
     scores, total = model.transform(X), weights.sum()
     centred = scores - np.average(scores, axis=0, weights=weights)
-    variances = weights @ centred**2 / (total - (weights**2).sum() / total)
+    variances = weights @ centred**2 / (total - 1)
     table = model.summary()
     np.testing.assert_allclose(table["raw_variance"][:-1], variances, rtol=1e-9)
     assert table.loc["all", "raw_variance"] == pytest.approx(variances.sum(), rel=1e-9)
     assert model.explained_variance_[0] == pytest.approx(variances[0], rel=1e-9)
-    if model.scale and not weighted:
-        np.testing.assert_allclose(model.scale_, X.std(axis=0, ddof=1))
-        same_components(model, SparsePCA(2, cardinality=3).fit_covariance(np.corrcoef(X, rowvar=False)))
+    if model.scale:
+        counted = np.repeat(X, weights.astype(int), axis=0)
+        np.testing.assert_allclose(model.scale_, counted.std(axis=0, ddof=1))
+        same_components(model, SparsePCA(2, cardinality=3).fit_covariance(np.corrcoef(counted, rowvar=False)))
 
 
 def test_attributes_are_eighteen():
@@ -193,10 +194,16 @@ def test_a_weight_is_as_good_as_repetition(settings, seed, p):
     repeated = SparsePCA(2, cardinality=4, **settings).fit(np.repeat(X, weights, axis=0))
     same_components(weighted, repeated)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
-    np.testing.assert_allclose(weighted.explained_variance_ratio_, repeated.explained_variance_ratio_, rtol=1e-9)
-    scaled = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights * 1e-3)
-    same_components(weighted, scaled)
-    np.testing.assert_allclose(weighted.explained_variance_, scaled.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_, rtol=1e-9)
+    twice = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=2)
+    np.testing.assert_allclose(twice.scale_, type(twice)(**settings).fit(np.repeat(X, 2, axis=0)).scale_, rtol=1e-12)
+    # Weights that are not whole numbers say how reliable rows are: only their ratios matter.
+    small, smaller = (
+        SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights * unit) for unit in (1e-2, 1e-3)
+    )
+    same_components(weighted, small)
+    np.testing.assert_allclose(small.explained_variance_, smaller.explained_variance_, rtol=1e-9)
     ones = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=np.full(40, 2.5))
     plain = SparsePCA(2, cardinality=4, **settings).fit(X)
     np.testing.assert_allclose(ones.explained_variance_, plain.explained_variance_, rtol=1e-9)

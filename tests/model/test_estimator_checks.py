@@ -18,6 +18,7 @@ MODELS = [
     SparsePCA(cardinality=1, nonnegative=True, center=False),
     SparsePCA(cardinality=1, method="gpower-l1-block", random_state=3),
     SparsePCA(cardinality=1, missing="pairwise"),
+    SparsePCA(cardinality=1, scale=True),
 ]
 
 

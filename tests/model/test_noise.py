@@ -152,3 +152,7 @@ def test_rows_are_needed_in_memory_complete_and_of_equal_weight(tmp_path):
     for rows, settings, words in [(file, {}, "read in blocks; load it"), (holes, {"missing": "em"}, "missing values")]:
         with pytest.raises(ValueError, match=words):
             compared(rows, cardinality=2, **settings)
+    with pytest.raises(ValueError, match=r"^noise needs complete rows in memory, and a covariance matrix has none"):
+        noise(SparsePCA(cardinality=2), covariance=np.cov(X.T))
+    with pytest.raises(ValueError, match="would lose the weight of its row; leave sample_weight out, or repeat rows"):
+        noise(SparsePCA(cardinality=2), X, sample_weight=2)

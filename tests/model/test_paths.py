@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from helpers import assert_valid, best_value, path_of, random_psd
 from laconic import Certificate, SparsePCA, path, verify
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, load_senate109

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from helpers import assert_valid, best_value, path_of, scale_of
 from laconic import SparsePCA
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.covariance import DenseCovariance
 from laconic.search.problem import Problem, Status
 

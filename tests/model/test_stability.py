@@ -96,6 +96,26 @@ def test_each_sample_is_fitted_as_well_as_a_fit_of_its_own():
             assert np.linalg.eigvalsh(S[np.ix_(support, support)])[-1] >= cold.lower_bound_[0] * (1 - 1e-9)
 
 
+def test_rows_are_drawn_with_their_weights():
+    X, weights = planted(2, strengths=(0.8, 0.7)), np.r_[np.random.default_rng(0).random(100) + 0.1, np.zeros(20)]
+    model = SparsePCA(2, cardinality=3)
+    found = stability(model, X, sample_weight=weights, resamples=6)
+    for number, sample in enumerate(found.supports):
+        own = drawn(100, "halves", 0, number)
+        alone = SparsePCA(2, cardinality=3, proof=None).fit(X[own], sample_weight=weights[own])
+        assert {tuple(s) for s in sample} == {tuple(s) for s in alone.supports_}
+    shorter = stability(model, X[:100], sample_weight=weights[:100], resamples=6)
+    np.testing.assert_array_equal(found.frequencies, shorter.frequencies)
+    equal = stability(model, X, sample_weight=2.5, resamples=6).frequencies
+    np.testing.assert_array_equal(equal, stability(model, X, resamples=6).frequencies)
+    assert not np.array_equal(found.frequencies, stability(model, X[:100], resamples=6).frequencies)
+
+
+def test_a_matrix_has_no_rows_to_draw():
+    with pytest.raises(ValueError, match=r"^stability needs complete rows in memory, and a covariance matrix has none"):
+        stability(SparsePCA(cardinality=2), covariance=np.eye(4))
+
+
 def test_the_bound_on_chance():
     X = planted(p=30)
     found = drawn_again(X, cardinality=3, resamples=4)

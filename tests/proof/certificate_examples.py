@@ -198,6 +198,7 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "scaled, not centred": lambda: of_rows(scale=True, center=False),
     "forced": forced,
     "weighted": lambda: of_rows(2, scale=True, weights=np.arange(1.0, 31.0)),
+    "weights not whole": lambda: of_rows(weights=np.arange(1.0, 31.0) / 4),
     "pairwise": lambda: of_rows(data=with_holes(), missing="pairwise"),
     "em": lambda: of_rows(data=with_holes(), missing="em"),
 }

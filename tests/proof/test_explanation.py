@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from certificate_examples import EXAMPLES, example
 
-from laconic import verify
+from laconic import SparsePCA, verify
 from laconic.core.words import at_most
 
 TITLES = [
@@ -49,6 +49,12 @@ def test_every_kind_is_told_in_six_steps(name):
     bound = " ".join(outcome.steps[4].sentences)
     assert WORDS.get(name, "") in bound
     assert at_most(outcome.upper, 15) in bound
+
+
+def test_one_loading_is_not_several():
+    S = np.diag([3.0, 2.0, 1.0])
+    outcome = verify(SparsePCA(cardinality=1).fit_covariance(S).certificates_[0], S, explain=True)
+    assert outcome.steps[3].sentences[0].startswith("z has 1 nonzero loading on feature")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from laconic.covariance.make import Recipe
 from laconic.data.passes import digest_of
 from laconic.proof import Certificate, certify, gate, prove, proved_lower, proved_upper
 from laconic.proof.gate import ProofError
-from laconic.proof.witness import Proved, Witness, checked_number
+from laconic.proof.witness import WITNESSES, Proved, Witness, checked_number
 from laconic.proof.witness_dual import DualWitness, l0_bound
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
@@ -351,7 +351,7 @@ class WholeTraceWitness(Witness):
 def registered():
     gate.register(WholeTraceWitness)
     yield WholeTraceWitness(0.25, StepsWitness((Step(2, None, TraceWitness()),)))
-    del gate.WITNESSES["WholeTraceWitness"]
+    del WITNESSES["WholeTraceWitness"]
 
 
 def certificate_of(witness):

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.report.browser import console_of, open_browser, printed, requests_of, show, why_no_browser
 from tests.report.models import HOSTILE, hostile, senate
@@ -148,6 +149,22 @@ def test_hostile_names_are_harmless_and_shown_as_they_are(browser, tmp_path):
     for width in (1400, 390):
         show(browser, place, width=width)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_names_that_begin_alike_differ_in_pictures(browser, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    rows[:, :4] += 2 * rows[:, [0]]
+    names = [f"share of households in the district with {what}" for what in ("a car", "a bicycle", "a garden", "a dog")]
+    frame = pd.DataFrame(rows, columns=names)
+    place = SparsePCA(cardinality=[4, 4]).fit(frame).report(frame, tmp_path / "page.html")
+    show(browser, place)
+    for chart in ("#loadings-chart", "#rows-chart"):
+        words = browser.execute_script(
+            "return Array.from(document.querySelectorAll(arguments[0] + ' text'), (e) => e.textContent)", chart
+        )
+        ends = [word.rstrip("\u2069")[-5:] for word in words if "\u2026" in word]
+        assert len(ends) >= 2
+        assert len(set(ends)) == len(ends), "no two are the same"
 
 
 def luminance(colour):

@@ -282,6 +282,19 @@ def test_names_are_text_wherever_they_stand():
     assert json.loads(data)["names"] == HOSTILE
 
 
+def test_names_that_begin_alike_lose_their_middle():
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    begin = "a name with a beginning that many others have, "
+    names = [f"{begin}first", f"{begin}second", "short", "one more name that is long and begins in its own way"]
+    html = SparsePCA(cardinality=4).fit(pd.DataFrame(rows, columns=names)).to_html()
+    texts = {text for tag, text in Reader(html).texts if tag == "bdi"}
+    assert {
+        "a name with a beginnin\u2026any others have, first",
+        "a name with a beginnin\u2026ny others have, second",
+    } <= texts
+    assert {"short", "one more name that is long and begins in its\u2026"} <= texts
+
+
 def test_the_policy_allows_our_scripts_and_styles_and_no_network():
     html = senate()[2].to_html()
     tags = Reader(html).tags

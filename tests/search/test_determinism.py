@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from helpers import SOLVER_TABLE, random_psd
 from laconic import SparsePCA
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
 from laconic.covariance import DenseCovariance
 from laconic.search.problem import Problem
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, SEEDS, SOLVER_TABLE, assert_valid, case, scale_of, truth
-from laconic.bounds.methods import SOLVERS, get_solver
+from laconic.bounds.names import SOLVERS, get_solver
 from laconic.search.problem import PathSolver, Problem, Solver, Status
 
 # The table is large: one seed, and one of each pair of settings that differ little, by default; all in the long run.

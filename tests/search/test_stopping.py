@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from laconic.bounds.exact import Penalized
 
 from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, path_of, random_psd
 from laconic import SparsePCA
-from laconic.bounds.methods import SOLVERS
+from laconic.bounds.names import SOLVERS
+from laconic.bounds.penalized import Penalized
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import spiked_rows

@@ -1,7 +1,6 @@
 """Proved bounds for every number of features of a path."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from laconic.bounds.prove import Effort, Proof, closes, prove
 from laconic.core.arrays import WRITE_OUT_LIMIT
 from laconic.proof import ProofError, UpperBound
 from laconic.proof import prove as proved_by_gate
+from laconic.proof.witness_steps import StepsWitness
 from laconic.search.problem import Problem, Solution
 
 # A path has many sizes, so each of them gets less work than a component. A proof of one's own, or "exact", is as usual.
@@ -48,11 +48,13 @@ def prove_path(problem: Problem, solutions: Sequence[Solution], proof: Proof) ->
 
 def _at(part: Problem, larger: UpperBound) -> UpperBound | None:
     """Return the bound that the witness of a larger size proves."""
+    witness = larger.witness
+    if isinstance(witness, StepsWitness):
+        witness = witness.for_fewer(larger.cardinality - part.cardinality)
     try:
-        bound = proved_by_gate(part.covariance, part.cardinality, larger.witness, inside=part.forced)
+        return proved_by_gate(part.covariance, part.cardinality, witness, inside=part.forced)
     except ProofError:
         return None
-    return bound if bound.value <= larger.value else replace(larger, cardinality=part.cardinality)
 
 
 def _is_enough(bound: UpperBound, solution: Solution, proof: Proof) -> bool:

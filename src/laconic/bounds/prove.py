@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from laconic.bounds.reduction import large_variances, reduced_by_rows
 from laconic.bounds.tree import TreeSearch
@@ -142,8 +143,8 @@ SMALL = 400
 NEAR_FOR_L0 = 0.1
 # Supports above this size are left out of Proposition 2: it needs the eigenvalues of their block.
 MOST_IN_SUPPORT = 1000
-# Values of t that are tried for the threshold bound.
-THRESHOLDS = 16
+# Values of t that are tried for the threshold bound, and the progress of power steps that is worth another one there.
+THRESHOLDS, ROUGH = 12, 1e-3
 # Features that rows eliminate are left out if they are at least this share.
 WORTHWHILE = 0.05
 # Exchanges improve this many supports before a tree is grown. A better first support shrinks the tree by more than the
@@ -337,14 +338,14 @@ class _Proof:
         """Add the lowest of some threshold bounds."""
         pairs = part.pairs(max(self.k - 1, 1))
         largest = float(pairs.large.data.max(initial=pairs.floor))
-        values = np.linspace(pairs.floor, largest, THRESHOLDS)
-        best, least = values[-1], np.inf
-        for t in values:
+
+        def at(t: float) -> float:
             self.monitor.tick("bounds")
-            reached = shrunk_eigenvalue_bound(pairs.large, part.variances, float(t)) + (q - 1) * float(t)
-            if reached < least:
-                best, least = t, reached
-        return self.add(ThresholdWitness(float(best)), q)
+            return shrunk_eigenvalue_bound(pairs.large, part.variances, t, ROUGH) + (q - 1) * t
+
+        # The bound is convex in t: the entries of C are, and the largest eigenvalue is convex and grows with them.
+        found = minimize_scalar(at, bounds=(pairs.floor, largest), method="bounded", options={"maxiter": THRESHOLDS})
+        return self.add(ThresholdWitness(float(found.x)), q)
 
     def _eliminate_by_rows(self, smaller: int) -> bool:
         """Leave features out that no better support contains, by a step for k - 1; return whether that was worth it."""

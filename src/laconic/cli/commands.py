@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import laconic.cli.files as disk
+import laconic.cli.on_disk as disk
 import laconic.cli.options as opt
 from laconic.cli.options import NOT_PROVED, command, option
 from laconic.cli.options import app as app
@@ -48,7 +48,7 @@ def demo(
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
     from laconic.model.settings import made_of
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     directory = disk.folder(out)
     senate = load_senate109()
@@ -95,7 +95,7 @@ def fit(
     data = settings.read_files(files, color_by)
     if out is not None:
         disk.check_apart(files, disk.folder(out))
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     with model._begin() as monitor:
         made = _made(model, data, settings, monitor)
@@ -116,7 +116,7 @@ def fit(
 @command
 def choose(
     files: opt.Files,
-    cardinality: opt.Cardinality = "cv",
+    cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     max_cardinality: Annotated[int | None, option("-K INT", "The largest number of features to try.")] = None,
     settings: opt.Settings = opt.Settings(),
@@ -130,7 +130,7 @@ def choose(
 
     from laconic.model.choosing import choose as choose_numbers
     from laconic.model.paths import path
-    from laconic.report.tables import choice_table, path_summary, path_table, print_tables
+    from laconic.report.printed import choice_table, path_summary, path_table, print_tables
 
     begun, limit = time.monotonic(), settings.time_limit
     made = _made(model, data, settings)
@@ -141,10 +141,7 @@ def choose(
     print_tables([path_table(found)])
     typer.echo(path_summary(found) + "\n")
     print_tables([choice_table(choice)])
-    for one in choice.components:
-        typer.echo(f"Component {one.component}: {one.reason}")
-    if choice.stopped is not None:
-        typer.echo(f"The work was stopped early: {choice.stopped.value}.")
+    typer.echo(choice.reason)
     if choice.n_components:
         words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
         typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
@@ -180,7 +177,7 @@ def stability(
     """Show how often each feature is chosen when the rows are drawn again."""
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
-    from laconic.report.tables import print_tables, stability_tables
+    from laconic.report.printed import print_tables, stability_tables
 
     check_threshold(threshold)
     model = settings.model(cardinality, n_components)
@@ -205,7 +202,10 @@ def stability(
 def certify(
     files: opt.Files,
     features: Annotated[list[str] | None, option("NAME[,NAME]", "Your features; else those found for -k.")] = None,
-    cardinality: opt.Cardinality = None,
+    cardinality: Annotated[
+        str | None,
+        option("-k --cardinality INT", "The number of features. With --component 2 also 5,2: the first has 5."),
+    ] = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
     settings: opt.SettingsOfProof = opt.SettingsOfProof(),
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
@@ -256,7 +256,9 @@ def verify(
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
     certificates = [one for _, one in claims]
-    results = check(certificates, disk.read_again(data, certificates, read).rows, explain=explain)
+    needed_by = "certificate" if files[0].suffix == ".json" else "model"
+    rows = disk.read_again(data, certificates, read, needed_by=needed_by).rows
+    results = check(certificates, rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):
         typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
         typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)
@@ -307,7 +309,7 @@ def report(
 ) -> None:
     """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
     from laconic.model.save import load_model
-    from laconic.report.tables import print_components
+    from laconic.report.printed import print_components
 
     fitted = load_model(model)
     if out is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import laconic.cli.files as disk
+import laconic.cli.on_disk as disk
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

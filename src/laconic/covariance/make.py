@@ -44,11 +44,12 @@ READ_NUMBERS = 125_000_000
 class Recipe:
     """How S is made of data: everything that `verify` needs to make it again.
 
-    S of rows is their covariance, with the divisor n - 1. Rows with weights w have the divisor W - (sum of w^2) / W,
-    W the sum of the weights; it is n - 1 if all weights are one. Without centring S holds second moments about zero,
-    with the divisor W. With scaling S has a unit diagonal: each column is divided by its standard deviation, which has
-    the same divisor. So the variance of scores (ddof=1) is the variance that a model reports, scaled or not. Columns
-    that do not vary, up to rounding, count as zero.
+    S of rows is their covariance, with the divisor n - 1. Rows may have weights w with the sum W. Weights that are all
+    whole numbers count rows: the divisor is W - 1. Other weights say how reliable a row is: the divisor is
+    W - (sum of w^2) / W. Without centring S holds second moments about zero, with the divisor W. With scaling S has a
+    unit diagonal: each column is divided by its standard deviation, which has the same divisor. So the variance of
+    scores (ddof=1) is the variance that a model reports, scaled or not. Columns that do not vary, up to rounding, count
+    as zero.
 
     S is a matrix of real numbers: how the rows are stored and in which order sums are taken does not matter. A matrix
     that is given, or made from rows with missing values, is taken as the numbers that were computed.

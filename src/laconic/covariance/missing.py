@@ -44,7 +44,7 @@ from laconic.core.rounding import TINY
 from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
-from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
+from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, count_rows, dense_parts, divisor_of
 from laconic.data.rows import ArraySource, Source
 from laconic.data.tables import check_magnitude, listed
 
@@ -193,8 +193,8 @@ class PresentValues:
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
         if self.present.n_rows * self.source.n_features > SMALL_NUMBERS:
             raise ValueError(
-                f"missing='em' reads all rows in each step, and {self.source.name} is too large for memory; use "
-                "missing='pairwise', or fill the missing values first."
+                f"EM reads all rows in each step, and {self.source.name} is too large for memory; use pairwise "
+                "deletion, or fill the missing values first."
             )
         rows = np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
         part, centers = self._pairs()
@@ -240,22 +240,20 @@ class PresentValues:
             warn(
                 f"{self.source.name} has no maximum-likelihood covariance, because it has too few rows or columns that "
                 "depend on each other; EM shrinks the correlations towards zero, as if a tenth more rows with "
-                "uncorrelated columns had been seen (missing='pairwise' does not)."
+                "uncorrelated columns had been seen (pairwise deletion does not)."
             )
         if not missing.converged:
             stop = self.monitor.stopped
             why = {None: "", Stop.TIME_LIMIT: " at the time limit", Stop.INTERRUPTED: " by Ctrl-C"}[stop]
             warn(
                 f"EM was stopped{why} after {missing.iterations} steps, before it converged; the covariance is that of "
-                f"the last step{'' if stop else ' (missing=' + repr('pairwise') + ' needs no steps)'}."
+                f"the last step{'' if stop else ' (pairwise deletion needs no steps)'}."
             )
 
 
 def pair_divisors(part: PairwisePart) -> Floats:
-    """Return the divisor of each covariance: W - (sum of w^2) / W over the rows that have both values."""
-    if part.weight_squares is None:
-        return part.weights - 1.0
-    return np.asarray(part.weights - part.weight_squares / np.where(part.weights > 0, part.weights, 1.0))
+    """Return the divisor of each covariance, with the sums over the rows that have both values."""
+    return np.asarray(divisor_of(part.weights, part.weight_squares))
 
 
 def _check_pairs(part: PairwisePart, *, center: bool, name: str, feature_names: Sequence[str] | None) -> None:
@@ -383,7 +381,8 @@ class _Standardised:
 
     def divisor(self, center: bool) -> float:
         """Return the divisor of the covariance."""
-        return self.weight - float((self.counted**2).sum()) / self.weight if center else self.weight
+        squares = None if count_rows(self.weights) else float((self.counted**2).sum())
+        return float(divisor_of(self.weight, squares)) if center else self.weight
 
     def expectation(self, mean: Floats, precision: Floats) -> Expectation:
         """Do the E step for a multivariate normal with this mean m and precision K, the inverse of the covariance.

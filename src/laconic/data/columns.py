@@ -115,11 +115,11 @@ def find_not_numbers(frames: Iterable[pd.DataFrame], columns: Sequence[Any], dec
     return [NotNumbers(str(column), most[column], counts[column], totals[column]) for column in found]
 
 
-def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", needed: bool = False) -> str:
+def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", needed_by: str = "") -> str:
     """Return one message about everything in a table that is not a number, and what to do.
 
     It is about a file, in the words of `laconic.read_table`; with `selection`, the call that keeps the columns of
-    numbers, about a table in memory. Columns that are `needed` by a model cannot be left out.
+    numbers, about a table in memory. Columns that are `needed_by` a model or a certificate cannot be left out.
     """
 
     def remedy(of: Sequence[NotNumbers], in_file: str, in_memory: str) -> str:
@@ -131,15 +131,15 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
             "it": "it" if len(of) == 1 else "them",
             "first": repr(of[0].column),
         }
-        needs = "the model needs {it}; write numbers there, or read the cells as missing values with na={na}"
-        return (in_memory if selection else needs if needed else in_file).format(**words)
+        needs = f"the {needed_by} needs {{it}}; write numbers there, or read the cells as missing values with na={{na}}"
+        return (in_memory if selection else needs if needed_by else in_file).format(**words)
 
     text = [one for one in found if one.is_text]
     cells = [one for one in found if not one.is_text and one.marks]
     signs = [replace(one, cells=one.nearly) for one in found if one.nearly]
     parts = []
     if text:
-        in_file = "leave {it} out with numeric_only=True or drop={drop}, or use one as row labels with index={first}"
+        in_file = "leave {it} out with numeric_only or drop={drop}, or use one as row labels with index={first}"
         do = remedy(text, in_file, f"leave {{it}} out with {selection}, or encode {{it}} as numbers")
         which = "a column that does not hold" if len(text) == 1 else "columns that do not hold"
         parts.append(f"{which} numbers: {listed([one.in_words() for one in text])}; {do}")
@@ -151,7 +151,7 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
     if signs:
         comma = any_decimal_comma(cell for one in signs for cell in one.cells)
         do = ", or give decimal=',' if the comma is the decimal sign" if comma else ""
-        do += "" if selection or needed else remedy(signs, ", or leave {it} out with drop={drop}", "")
+        do += "" if selection or needed_by else remedy(signs, ", or leave {it} out with drop={drop}", "")
         which = listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
         parts.append(
             f"numbers with other signs around them or between their digits: {which}; write them as plain numbers{do}"
@@ -200,14 +200,15 @@ class TableOptions:
     na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
     numeric_only: bool = False  # leave out columns that hold something other than numbers
     text_left_out: bool = False  # leave out columns without any number: text and dates
-    only: tuple[str, ...] | None = None  # the exact names of the columns that a model needs; None for no such limit
+    only: tuple[str, ...] | None = None  # the exact names of the columns that are needed; None for no such limit
+    needed_by: str = "model"  # who needs them, for errors
 
     @classmethod
     def of(cls, **given: Any) -> Self:
         """Return the options that a user gives: one text, several separated by commas, or a list."""
         unknown = next((name for name in given if name not in cls.__dataclass_fields__), None)
         if unknown is not None:
-            known = [name for name in cls.__dataclass_fields__ if name not in ("text_left_out", "only")]
+            known = [name for name in cls.__dataclass_fields__ if name not in ("text_left_out", "only", "needed_by")]
             raise TypeError(f"{unknown!r} is no option of a table; the options are {', '.join(known)}.")
         for name in ("columns", "drop", "na"):
             value = () if given.get(name) is None else given[name]
@@ -237,7 +238,7 @@ class TableOptions:
         kept = matching(self.columns, known, argument="columns", table=table) if self.columns else set(known)
         kept -= self.dropped(known, table)
         if self.only is not None:
-            places_by_name(self.only, [name for name in known if name in kept], table, "the model needs")
+            places_by_name(self.only, [name for name in known if name in kept], table, f"the {self.needed_by} needs")
             kept &= set(self.only)
         return [name for name in names if str(name) in kept]
 
@@ -320,5 +321,5 @@ def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions, rows
         return f"{columns} {'it does' if one else 'they do'} not hold only numbers: {words}."
     names = listed([repr(item.column) for item in found], MOST_LEFT_OUT)
     where = "" if rows is None else f" in the first {rows:,} rows"
-    change = "columns=, drop= or numeric_only=True"
-    return f"{columns} {'it has' if one else 'they have'} no numbers{where}: {names}; choose columns with {change}."
+    change = "the options columns, drop and numeric_only choose columns"
+    return f"{columns} {'it has' if one else 'they have'} no numbers{where}: {names}; {change}."

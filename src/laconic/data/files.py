@@ -299,8 +299,9 @@ class TableSource(Source):
         if first is not None:
             # The first of several files decides which columns are used.
             check_same_columns(table.names, first.table.names, self.name, first.name)
-            only = tuple(first.feature_names or ())
-            options = replace(options, only=only, columns=(), drop=(), numeric_only=False, text_left_out=False)
+            needed_by = "table" if options.only is None else options.needed_by
+            own: dict[str, Any] = {"only": tuple(first.feature_names or ()), "needed_by": needed_by}
+            options = replace(options, **own, columns=(), drop=(), numeric_only=False, text_left_out=False)
         self.n_rows = getattr(table, "n_rows", None)
         n = len(table.names)
         self._step = max(1, min(max(FRAME_ROWS * n, FRAME_NUMBERS), BLOCK_NUMBERS) // n)
@@ -354,7 +355,8 @@ class TableSource(Source):
 
 
 def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -> str:
-    return refusal(found, table.name, needed=options.only is not None) + table.place_of(found)
+    needed_by = "" if options.only is None else options.needed_by
+    return refusal(found, table.name, needed_by=needed_by) + table.place_of(found)
 
 
 class FileContent(NamedTuple):

@@ -59,6 +59,7 @@ class Moments:
     n_rows: int
     weight: float  # the sum of the row weights
     weight_squares: float
+    whole: bool  # whether the weights count rows
     depth: int  # the largest number of roundings in a row behind a number; see `error`
     centers: Floats | None = None
     deviations: Floats | None = None
@@ -83,17 +84,18 @@ class Moments:
         block = np.asarray(X, dtype=np.float64)
         n = len(block)
         if weights is None and _whole(block, n):
-            return cls(n, float(n), float(n), n, None, None, block.sum(axis=0), np.einsum("ij,ij->j", block, block))
+            sums, squares = block.sum(axis=0), np.einsum("ij,ij->j", block, block)
+            return cls(n, float(n), float(n), True, n, None, None, sums, squares)
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
         if total == 0:
-            return cls(n, 0.0, 0.0, n, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
+            return cls(n, 0.0, 0.0, True, n, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
         # One correction makes the mean accurate to the last digit, even if it is much larger than the spread.
         means = w @ block / total
         deviations = block - means
         shift = w @ deviations / total
         squares = w @ deviations**2 - total * shift**2
-        return cls(n, total, float((w**2).sum()), n, means + shift, np.maximum(squares, 0.0))
+        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means + shift, np.maximum(squares, 0.0))
 
     @classmethod
     def _of_sparse(cls, X: Any, weights: Floats | None) -> Self:
@@ -103,22 +105,23 @@ class Moments:
             sums, squares = (
                 type(X)((v, X.indices, X.indptr), shape=X.shape).T @ np.ones(n) for v in (values, values**2)
             )
-            return cls(n, float(n), float(n), n, None, None, sums, squares)
+            return cls(n, float(n), float(n), True, n, None, None, sums, squares)
         # scikit-learn takes a second to import, and most of this room does not need it.
         from sklearn.utils.sparsefuncs import mean_variance_axis
 
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
         if total == 0:
-            return cls(n, 0.0, 0.0, n, np.zeros(p), np.zeros(p))
+            return cls(n, 0.0, 0.0, True, n, np.zeros(p), np.zeros(p))
         rows = type(X)((values, X.indices, X.indptr), shape=X.shape)
         means, variances = mean_variance_axis(rows, axis=0, weights=w)
-        return cls(n, total, float((w**2).sum()), n, means, total * variances)
+        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means, total * variances)
 
     def merge(self, other: "Moments") -> Self:
         """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
-        weight, depth = self.weight + other.weight, max(self.depth, other.depth) + MERGE_ROUNDINGS
-        common = (self.n_rows + other.n_rows, weight, self.weight_squares + other.weight_squares, depth)
+        n_rows, weight = self.n_rows + other.n_rows, self.weight + other.weight
+        whole, depth = self.whole and other.whole, max(self.depth, other.depth) + MERGE_ROUNDINGS
+        common = (n_rows, weight, self.weight_squares + other.weight_squares, whole, depth)
         if self.sums is not None and other.sums is not None:
             assert self.raw_squares is not None
             assert other.raw_squares is not None
@@ -172,12 +175,8 @@ class Moments:
 
     @property
     def divisor(self) -> float:
-        """The divisor of the variance: W - (sum of w^2) / W with W the sum of the weights, n - 1 if all are one.
-
-        The variance is then unbiased if a weight says how reliable a row is, and it does not change if all weights are
-        multiplied by the same number.
-        """
-        return self.weight - self.weight_squares / self.weight if self.weight else 0.0
+        """The divisor of the variance; see `divisor_of`."""
+        return float(divisor_of(self.weight, None if self.whole else self.weight_squares))
 
     @property
     def variances(self) -> Floats:
@@ -192,6 +191,22 @@ class Moments:
         rounding = min(self.depth, self.n_rows) * np.finfo(float).eps * np.abs(self.means)
         with np.errstate(over="ignore"):
             return np.asarray(self.squares <= self.weight * rounding**2)
+
+
+def count_rows(weights: Floats | None) -> bool:
+    """Whether the weights count rows: all are whole numbers, or there are none."""
+    return weights is None or bool((weights == np.rint(weights)).all())
+
+
+def divisor_of(weight: Any, weight_squares: Any) -> Any:
+    """Return the divisor of variances about the mean, with W the sum of the weights.
+
+    Weights that are all whole numbers count rows, and a row of weight 0 is left out. The divisor is W - 1, the number
+    of rows less one. `weight_squares` is None then. Other weights say how reliable a row is. With the sum of their
+    squares the divisor is W - (sum of w^2) / W: the variance is then unbiased, and the same if all weights are
+    multiplied by one number. NumPy calls the two `fweights` and `aweights`.
+    """
+    return weight - (1.0 if weight_squares is None else weight_squares / np.where(weight > 0, weight, 1.0))
 
 
 def _whole(values: Floats, rows: int) -> bool:
@@ -410,8 +425,8 @@ class PresentPass(Job[PresentPart]):
 class PairwisePart(OfColumns):
     """Sums over the rows that have both values, for each pair of columns (i, j).
 
-    With w the weights of the rows and x the values about the centers: the sum of w, of w^2 (None if all are one), of
-    w x_i, of w x_i x_j, and of w x_i^2.
+    With w the weights of the rows and x the values about the centers: the sum of w, of w^2 (None if all weights of the
+    table are whole), of w x_i, of w x_i x_j, and of w x_i^2.
     """
 
     weights: Floats
@@ -432,7 +447,7 @@ class PairwisePass(Job[PairwisePart]):
     def of(self, rows: Any, first_row: int = 0) -> PairwisePart:
         digests, p = ColumnDigests.of(rows), rows.shape[1]
         weights, sums, products, squares = (np.zeros((p, p)) for _ in range(4))
-        weight_squares = None if self.weights is None else np.zeros((p, p))
+        weight_squares = None if count_rows(self.weights) else np.zeros((p, p))
         for begin, block in dense_parts(rows):
             values = block - self.centers
             missing = np.isnan(values)
@@ -440,10 +455,10 @@ class PairwisePass(Job[PairwisePart]):
             present = (~missing).astype(np.float64)
             own, own_values = present, values
             if self.weights is not None:
-                assert weight_squares is not None
                 w = self.weights[first_row + begin : first_row + begin + len(block), None]
                 own, own_values = w * present, w * values
-                weight_squares += own.T @ own
+                if weight_squares is not None:
+                    weight_squares += own.T @ own
             weights += own.T @ present
             sums += own_values.T @ present
             products += own_values.T @ values

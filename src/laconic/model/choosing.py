@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least, counted, is_whole
@@ -35,7 +35,8 @@ PERMUTATIONS = 99
 MOST_COMPONENTS = 20
 # Two criteria agree if they differ by at most this share of the number of features, and always if by one feature.
 NEAR = 0.1
-NEEDS_ROWS = "it needs rows in memory, complete and of equal weight, not a covariance matrix"
+NEEDED = "rows in memory, complete and of equal weight"
+NEEDS_ROWS = f"it needs {NEEDED}, not a covariance matrix"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +138,12 @@ def choose(
         How much each row counts. With weights, "cv" and "parallel" are not possible.
     criteria : str or sequence of str, optional
         What decides: "cv", "hull", "sparseness", "bic" or "ebic"; of several, the first. By default that of the model's
-        `cardinality`, otherwise "cv". "cv" holds out single entries, predicts them, and takes the fewest features whose
+        `cardinality`, otherwise "cv", or "hull" where "cv" is not possible: with a matrix, weights, missing values, or
+        rows that are not in memory. "cv" holds out single entries, predicts them, and takes the fewest features whose
         error is within one standard error of the least. "hull" takes the sharpest bend of the convex hull of variance
         against the number of features. "sparseness" is the index of sparseness. "bic" and "ebic" are Bayesian
         information criteria; "ebic" counts the number of possible supports, too. All are in the result, "cv" if it is
-        asked for.
+        asked for or decides.
     max_cardinality : int, optional
         The largest number of features that is tried. By default all features, but at most 100.
     folds : int, default=5
@@ -169,7 +171,8 @@ def choose(
     """
     check_settings(model)
     asked = [criteria] if isinstance(criteria, str) else list(criteria or [])
-    asked = asked or [model.cardinality if isinstance(model.cardinality, str) else "cv"]
+    if not asked and isinstance(model.cardinality, str):
+        asked = [model.cardinality]
     for name in asked:
         if name not in CRITERIA:
             raise ValueError(f"criteria={name!r} is not known; choose one of {', '.join(CRITERIA)}.")
@@ -179,7 +182,18 @@ def choose(
         made = made_of(model, X, covariance, sample_weight, monitor)
         solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
         paths = solver if isinstance(solver, PathSolver) else OneByOne(solver)
-        chooser = _Chooser(model, made, monitor, asked[0], "cv" in asked, None, max_cardinality, folds, paths, n_rows)
+        chooser = _Chooser(
+            model,
+            made,
+            monitor,
+            asked,
+            None,
+            max_cardinality,
+            folds,
+            paths,
+            n_rows,
+            "criteria" if criteria else "cardinality",
+        )
         count = len(model.cardinality) if is_sequence(model.cardinality) else 1
         return chooser.answer(count if model.n_components is None else model.n_components)
 
@@ -187,8 +201,8 @@ def choose(
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
     given = None if isinstance(model.cardinality, str) else model.cardinality
-    criterion = model.cardinality if isinstance(model.cardinality, str) else "cv" if given is None else None
-    chooser = _Chooser(model, made, monitor.part(2), criterion, criterion == "cv", given)
+    asked = [model.cardinality] if isinstance(model.cardinality, str) else []
+    chooser = _Chooser(model, made, monitor.part(2), asked, given, argument="cardinality")
     choice = chooser.answer(model.n_components or 1)
     if not choice.n_components:
         warn(f"{choice.without_components} The fit has one component all the same.")
@@ -202,13 +216,13 @@ class _Chooser:
     model: "SparsePCA"
     made: Made
     monitor: Monitor
-    criterion: str | None  # None if the numbers of features are given
-    held_out: bool  # whether entries are held out
+    criteria: Sequence[str]  # those asked for; the first decides
     sizes: Any = None  # given numbers of features: one for each component, or one for all
     max_cardinality: int | None = None
     folds: int = 5
     solver: PathSolver = field(default_factory=FewStarts)
     n_rows: int | None = None
+    argument: str = "criteria"  # what errors call the criteria
 
     def __post_init__(self) -> None:
         made, last, n = self.made, self.max_cardinality, int((~self.made.constant).sum())
@@ -228,13 +242,16 @@ class _Chooser:
                 f"used, {n}."
             )
         check_count("folds", self.folds, 2)
+        default = "hull" if self.rows is None else "cv"
+        instead = f"give {self.argument}='hull' or 'sparseness'"
+        # None if the numbers of features are given.
+        self.criterion = None if self.sizes is not None else self.criteria[0] if self.criteria else default
+        self.held_out = "cv" in (self.criterion, *self.criteria)
+        self.by_default = self.sizes is None and not self.criteria
         if self.held_out and self.rows is None:
-            raise ValueError(f"The criterion cv holds out single entries; {NEEDS_ROWS}; choose hull or sparseness.")
+            raise ValueError(f"The criterion cv holds out single entries; {NEEDS_ROWS}; {instead}.")
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
-            raise ValueError(
-                f"The criterion {self.criterion} needs the number of rows, which is not known; choose hull or "
-                "sparseness."
-            )
+            raise ValueError(f"The criterion {self.criterion} needs the number of rows, which is not known; {instead}.")
 
     def answer(self, n_components: int | str) -> Choice:
         """Return the choice for a number of components, or for as many as are better than noise ("parallel")."""
@@ -274,6 +291,8 @@ class _Chooser:
         if self.monitor.is_over and not found:
             raise TimeoutError("time_limit was reached before the first path was found; give more time.")
         reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
+        if self.by_default and self.rows is None:
+            reason += f"\nThe convex hull decides, because cross-validation needs {NEEDED}."
         if stopped is not None:
             reason += f"\nThe work was stopped early: {stopped.value}."
         return Choice([one.cardinality for one in found[:real]], real, self.criterion, reason, found, stopped)

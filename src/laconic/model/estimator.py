@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.prove import Proof
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
@@ -273,8 +273,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
-            are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
+            How much each row counts; W is their sum. Weights that are all whole numbers count rows: a weight of 2 gives
+            the same model as the row twice, a weight of 0 leaves it out, and variances are divided by W - 1. Other
+            weights say how reliable a row is: variances are divided by W - (sum of w^2) / W.
         feature_names : sequence of str, optional
             The names of the features of an array or a sparse matrix, or of data without names. A table has names.
         """

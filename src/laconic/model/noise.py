@@ -39,7 +39,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
@@ -398,8 +398,10 @@ class Noise:
 
 def noise(
     model: "SparsePCA",
-    X: Any,
+    X: Any = None,
     *,
+    covariance: Any = None,
+    sample_weight: Any = None,
     permutations: int = 99,
     n_jobs: int | None = None,
 ) -> Noise:
@@ -414,6 +416,10 @@ def noise(
         of the permutations, 0 by default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows in memory, without missing values.
+    covariance : None
+        Not possible: the columns of rows are permuted.
+    sample_weight : None
+        Not possible: a value in a permuted column has lost the weight of its row.
     permutations : int, default=99
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
     n_jobs : int, optional
@@ -442,8 +448,13 @@ def noise(
     solver = get_solver(model.method)
     _check_comparable(model, solver)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, None, None, monitor)
+        made = made_of(model, X, covariance, sample_weight, monitor)
         check_rows(made, "noise")
+        if made.weights is not None:
+            raise ValueError(
+                "noise permutes columns, and a value would lose the weight of its row; leave sample_weight out, or "
+                "repeat rows with numpy.repeat."
+            )
         sizes, found = sizes_of(model, made, monitor), None
         if sizes.count > 1 and abilities_of(solver).together:
             raise ValueError(f"noise compares components one after the other, and method={model.method!r} does not.")

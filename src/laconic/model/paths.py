@@ -9,12 +9,12 @@ import pandas as pd
 from sklearn.base import clone
 
 from laconic.bounds.dspca import largest_penalty
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.path import prove_path
 from laconic.bounds.prove import Proof, closes, prove, with_note
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
-from laconic.core.words import at_least, gap_in_tables, is_whole, places_of
+from laconic.core.words import at_least, counted, gap_in_tables, is_whole, places_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
@@ -396,14 +396,19 @@ class Certified:
     feature_names: tuple[str, ...] | None = None  # of all features
 
     def __repr__(self) -> str:
-        return (
-            f"Certified({len(self.support)} features, lower {self.lower:.6g}, upper {self.upper:.6g})\n{self.verdict}"
-        )
+        count = counted(len(self.support), "feature")
+        return f"Certified({count}, lower {self.lower:.6g}, upper {self.upper:.6g})\n{self.verdict}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of the features and their loadings."""
         names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
         return pd.DataFrame({"feature": names, "loading": self.loadings})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loadings as bars, with the verdict above them, and return the axes."""
+        from laconic.report.plot_results import certified
+
+        return certified(self, ax=ax)
 
 
 def certify(

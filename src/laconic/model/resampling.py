@@ -24,18 +24,16 @@ def seed_of(model: "SparsePCA") -> int:
 
 
 def check_rows(made: Made, function: str) -> None:
-    """Raise a ValueError unless there are complete rows in memory, all of the same weight."""
+    """Raise a ValueError unless there are complete rows in memory."""
     why = ""
     if made.rows is None:
-        why = "a covariance matrix has none"
+        why = "a covariance matrix has none; give X"
     elif not made.in_memory:
         why = f"{made.name} is read in blocks; load it first, for example with laconic.read_table"
     elif made.missing is not None:
         why = "X has missing values; fill them first"
-    elif made.weights is not None:
-        why = "X has sample_weight, and each row must count the same"
     if why:
-        raise ValueError(f"{function} draws rows or permutes columns in memory: {why}.")
+        raise ValueError(f"{function} needs complete rows in memory, and {why}.")
 
 
 def check_enough_done(done: int, least: int, noun: str, stopped: Stop | None) -> None:

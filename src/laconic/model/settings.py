@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
-from laconic.bounds.methods import get_solver
+from laconic.bounds.names import get_solver
 from laconic.bounds.prove import check_proof, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
-from laconic.core.words import at_least, is_whole, places_of
+from laconic.core.words import at_least, counted, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
@@ -262,8 +262,8 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     for size in sizes:
         if not 1 <= size <= n:
             raise ValueError(
-                f"cardinality={size} must lie between 1 and the number of features, {n}: {made.name} has {n} "
-                "feature(s)."
+                f"cardinality={size} must lie between 1 and the number of features, {n}: {made.name} has "
+                f"{counted(n, 'feature')}."
             )
     return Sizes(count, sizes)
 
@@ -292,7 +292,9 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
         if why:
             raise ValueError(f"joint='span' {why}.")
     if count > n:
-        raise ValueError(f"n_components={count} exceeds the number of features, {n}: {made.name} has {n} feature(s).")
+        raise ValueError(
+            f"n_components={count} exceeds the number of features, {n}: {made.name} has {counted(n, 'feature')}."
+        )
     # In a matrix that is not semidefinite, the search says when no positive variance is left.
     if covariance.semidefinite:
         check_rank(rank_at_least(covariance.on_hand(), count), count)

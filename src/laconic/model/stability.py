@@ -44,7 +44,7 @@ from sklearn.base import clone
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.words import at_most, is_whole
+from laconic.core.words import at_most, counted, is_whole
 from laconic.model.components import components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
@@ -85,7 +85,7 @@ class Stability:
         low, high = self.interval
         return (
             f"Stability(index {self.index:.2f}, 95 % interval {low:.2f} to {high:.2f}, {len(self.supports)} "
-            f"{self.samples}, {len(self.frequencies)} component(s))\n{self.verdict}"
+            f"{self.samples}, {counted(len(self.frequencies), 'component')})\n{self.verdict}"
         )
 
     @property
@@ -178,8 +178,10 @@ class Stability:
 
 def stability(
     model: "SparsePCA",
-    X: Any,
+    X: Any = None,
     *,
+    covariance: Any = None,
+    sample_weight: Any = None,
     resamples: int = 100,
     sampling: Sampling = "halves",
     n_jobs: int | None = None,
@@ -199,6 +201,11 @@ def stability(
         `random_state` is the seed of the samples, 0 by default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows in memory, without missing values.
+    covariance : None
+        Not possible: rows are drawn, and a matrix has none.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each row counts. Rows are drawn with their weights, each as likely as any other; a row of weight 0 is
+        never drawn.
     resamples : int, default=100
         The number of samples; an even number of half samples.
     sampling : {"halves", "bootstrap"}, default="halves"
@@ -235,9 +242,11 @@ def stability(
         raise ValueError(f"resamples={resamples} must be even: half samples come in pairs.")
     proof = model.proof if model.proof not in (None, "fast") else None
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, None, None, monitor, feature_names=feature_names)
+        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names)
         check_rows(made, "stability")
-        rows = made.rows.tocsr() if sp.issparse(made.rows) else made.rows
+        rows, weights = made.rows.tocsr() if sp.issparse(made.rows) else made.rows, made.weights
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]
         if sampling == "halves" and rows.shape[0] < 4:
             raise ValueError(f"X has {rows.shape[0]} rows; half samples need at least 4.")
         with monitor.watch():
@@ -248,12 +257,12 @@ def stability(
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        work = partial(_fit_sample, rows, again, sampling, seed_of(model))
+        work = partial(_fit_sample, rows, weights, again, sampling, seed_of(model))
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
-    chosen, gaps = _matched(whole, samples, rows)
+    chosen, gaps = _matched(whole, samples, rows, weights)
     anywhere, candidates = np.any(chosen, axis=0), np.setdiff1d(np.flatnonzero(~made.constant), forced)
     each = [stability_index(one[:, candidates]) for one in chosen]
     index, interval = stability_index(anywhere[:, candidates])
@@ -312,7 +321,13 @@ def drawn(n: int, sampling: Sampling, seed: int, number: int) -> Indices:
 
 
 def _fit_sample(
-    rows: Any, model: "SparsePCA", sampling: Sampling, seed: int, number: int, monitor: Monitor
+    rows: Any,
+    weights: Floats | None,
+    model: "SparsePCA",
+    sampling: Sampling,
+    seed: int,
+    number: int,
+    monitor: Monitor,
 ) -> list[Solution] | None:
     """Return the components of one sample; None if there is no time."""
     if monitor.seconds_left <= 0:
@@ -321,8 +336,9 @@ def _fit_sample(
         # A column that does not vary in one sample is no news.
         warnings.simplefilter("ignore", UserWarning)
         try:
-            own = rows[drawn(rows.shape[0], sampling, seed, number)]
-            made = made_of(model, own, None, None, monitor, features=features_asked_for(model))
+            own = drawn(rows.shape[0], sampling, seed, number)
+            w = None if weights is None else weights[own]
+            made = made_of(model, rows[own], None, w, monitor, features=features_asked_for(model))
             found = components(model, made, sizes_of(model, made, monitor), monitor).solutions
         except ValueError as error:
             raise ValueError(f"Sample {number + 1} of the rows cannot be fitted: {error}") from None
@@ -332,17 +348,20 @@ def _fit_sample(
     return [replace(s, witness=None) for s in found]
 
 
-def _matched(whole: "SparsePCA", samples: list[list[Solution]], rows: Any) -> tuple[Mask, Floats]:
+def _matched(
+    whole: "SparsePCA", samples: list[list[Solution]], rows: Any, weights: Floats | None
+) -> tuple[Mask, Floats]:
     """Match the components of each sample with those of all rows.
 
     Return which features each component (first axis) has in each sample (second axis), and the gaps of each sample.
     """
     r, p = whole.components_.shape
-    scores = _unit_columns(scores_of(rows, whole.components_, whole.mean_, whole.scale_))
+    roots = np.ones((rows.shape[0], 1)) if weights is None else np.sqrt(weights)[:, None]
+    scores = _unit_columns(roots * scores_of(rows, whole.components_, whole.mean_, whole.scale_))
     chosen, gaps = np.zeros((r, len(samples), p), dtype=bool), np.empty((len(samples), r))
     for number, sample in enumerate(samples):
         vectors = np.array([solution.vector(p) for solution in sample])
-        alike = np.abs(scores.T @ _unit_columns(scores_of(rows, vectors, whole.mean_, whole.scale_)))
+        alike = np.abs(scores.T @ _unit_columns(roots * scores_of(rows, vectors, whole.mean_, whole.scale_)))
         _, partner = linear_sum_assignment(alike, maximize=True)
         gaps[number] = [sample[j].gap for j in partner]
         for t, j in enumerate(partner):

@@ -59,8 +59,9 @@ def _matrix_in_words(c: Certificate) -> list[str]:
         words.append(f"EM made {counted(recipe.iterations, 'step')}.")
     elif recipe.given == "rows" and recipe.missing is None:
         total = "the sum W of the weights" if recipe.weighted else "the number of rows"
-        less = " less (the sum of squared weights) / W" if recipe.weighted else " less one"
-        words.append(f"Products of columns are divided by {total}{less if recipe.center else ''}.")
+        words.append(f"Products of columns are divided by {total}{' less one' if recipe.center else ''}.")
+        if recipe.weighted and recipe.center:
+            words.append("If not all weights are whole numbers, it is W less (the sum of squared weights) / W.")
     if c.deflation is not None:
         words.append(f"For each earlier component z, S becomes {FORMULAS[c.deflation]}.")
     return words
@@ -72,9 +73,10 @@ def _components_in_words(c: Certificate, lower: float) -> list[str]:
     if c.n_components > 1:
         held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
         return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
+    count = counted(len(c.support), "nonzero loading")
     listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
     return [
-        f"z has {sizes} nonzero loadings on {c.features_in_words}: {listed}.",
+        f"z has {count} on {c.features_in_words}: {listed}.",
         f"Its variance is z'Sz / z'z. {least}",
     ]
 

@@ -39,7 +39,7 @@ def checked_matrix(S: Any) -> Covariance:
     matrix = as_covariance(S)
     square = matrix.magnitude**2
     if matrix.magnitude and not SMALLEST_VARIANCE / BEYOND <= square <= LARGEST_VARIANCE * BEYOND:
-        raise ValueError(
+        raise ProofError(
             f"The matrix has entries of about {square:.1g}; nothing is proved beyond {SMALLEST_VARIANCE:.0e} to "
             f"{LARGEST_VARIANCE:.0e}. Rescale the columns of the data."
         )

@@ -90,8 +90,11 @@ STEPS_FOR_D = 60
 LEAST_OF_D = 1e-3
 
 
-def shrunk_eigenvalue_bound(large: csr_array, variances: Floats, t: float) -> float:
-    """Return an upper bound on the largest eigenvalue of C; see `ThresholdWitness`. `large` has bounds on |S_ij|."""
+def shrunk_eigenvalue_bound(large: csr_array, variances: Floats, t: float, least_progress: float = 1e-9) -> float:
+    """Return an upper bound on the largest eigenvalue of C; see `ThresholdWitness`. `large` has bounds on |S_ij|.
+
+    The power steps end when one lowers the bound by no more than the share `least_progress`.
+    """
     C = large.copy()
     C.data = np.maximum(up(C.data - t), 0.0) * (C.data > t)
     C.eliminate_zeros()
@@ -104,9 +107,9 @@ def shrunk_eigenvalue_bound(large: csr_array, variances: Floats, t: float) -> fl
         image = C @ d
         quotients = up(variances + grown(grown(image, most + 1) / d, 1))
         reached = float(np.where(alone, variances, quotients).max())
-        if not reached < best * (1 - 1e-9) and best < math.inf:
+        before, best = best, min(best, reached)
+        if not reached < before * (1 - least_progress) and before < math.inf:
             break
-        best = min(best, reached)
         power = image + (variances + shift) * d
         top = float(power.max())
         if not top > 0:

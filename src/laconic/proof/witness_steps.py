@@ -26,6 +26,7 @@ from laconic.proof.witness import (
     Witness,
     check_registered,
     checked_features,
+    checked_matrix,
     lacking,
     no_features,
     total,
@@ -105,6 +106,10 @@ class StepsWitness(Witness):
             raise ValueError(f"The last step of the witness must bound supports of {k} of all features.")
         return ledger.proved[-1]
 
+    def for_fewer(self, count: int) -> "StepsWitness":
+        """Return the same steps for supports of so many features fewer, but for one at least."""
+        return StepsWitness(tuple(replace(step, cardinality=max(step.cardinality - count, 1)) for step in self.steps))
+
     @property
     def innermost(self) -> Step:
         """The direct step from which the last one follows: that about the features which were not left out."""
@@ -139,7 +144,7 @@ class Ledger:
     """
 
     def __init__(self, S: Covariance, k: int, inside: Indices) -> None:
-        self.S, self._k, self._inside = S, k, inside
+        self.S, self._k, self._inside = checked_matrix(S), k, inside
         self.steps: list[Step] = []
         self.proved: list[Proved] = []
         self._parts: dict[bytes, Covariance] = {}
@@ -153,6 +158,7 @@ class Ledger:
             self._parts[key] = self.S.part(features)
         return self._parts[key]
 
+    @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
     def add(self, step: Step, proved: Proved | None = None) -> int:
         """Prove a step, and return its place. A bound of its witness that the gate has proved already may be given."""
         n, q = self.S.n_features, step.cardinality

@@ -524,8 +524,15 @@ def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
     return [j for j in own if j not in before], sorted(before - set(own))
 
 
-def _shortened(text: str, most: int = MOST_LETTERS) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
+def _shortened(text: str, most: int = MOST_LETTERS, others: Sequence[str] = ()) -> str:
+    """Return a text of at most so many letters: without its end, or without its middle if another begins like it."""
+    if len(text) <= most:
+        return text
+    begin = text[: most - 1]
+    if not any(other != text and other.startswith(begin) for other in others):
+        return begin.rstrip() + "\u2026"
+    first = most // 2
+    return text[:first].rstrip() + "\u2026" + text[len(text) - (most - 1 - first) :].lstrip()
 
 
 FILTERS: dict[str, Any] = {

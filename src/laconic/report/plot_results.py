@@ -1,4 +1,4 @@
-"""Pictures of results: paths, the choice of a number of features, stability, and noise."""
+"""Pictures of results: paths, the choice of a number of features, stability, noise, and certified features."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,10 @@ from laconic.report.plot_parts import COLOURS, GREY, INK, PALE, Place, axes_for,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A picture of frequencies draws at most this many features.
+# A picture of frequencies or loadings draws at most this many features.
 MOST_BARS = 40
+# The number of characters on a line of a verdict above bars.
+VERDICT_WIDTH = 48
 # Above this many points of a curve their markers are small.
 MANY_POINTS = 40
 # The height of a row of words below a curve, in per cent.
@@ -226,6 +228,30 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
         words = ((COLOURS[0], "chosen from all rows"), (PALE, "chosen in samples only"))
         parts.legend_beside(ax, [parts.marker_handle("s", colour, 9.0, label) for colour, label in words])
     parts.name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
+    return ax
+
+
+def certified(certified: Any, *, ax: "Place" = None) -> "Axes":
+    """Draw the loadings of features that were certified, the largest on top; the verdict is the title.
+
+    Parameters
+    ----------
+    certified : Certified
+        What `laconic.certify` returns.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+    """
+    order = np.argsort(-np.abs(certified.loadings), kind="stable")[:MOST_BARS]
+    shown, total = certified.to_frame().iloc[order], len(certified.loadings)
+    names, values = [str(name) for name in shown["feature"]], shown["loading"].to_numpy()
+    ax = axes_for(ax, (6.4, 1.2 + len(names) * parts.bar_height(names)))
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.barh(np.arange(len(names)), values, color=[COLOURS[0] if v > 0 else COLOURS[2] for v in values], height=0.72)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlabel("Loading" + (f" ({len(names)} largest of {total})" if len(names) < total else ""))
+    ax.set_title(parts.wrapped(certified.verdict, VERDICT_WIDTH), fontsize=10, **parts.text_style())
+    tidy(ax, "x")
+    parts.name_bars(ax, np.arange(len(names)), names, len(names))
     return ax
 
 

@@ -7,10 +7,15 @@
 
   // Text from the data enters the page as text only. Isolates keep right-to-left names from turning their neighbours.
   const isolated = (text) => "\u2068" + text + "\u2069";
-  const clipped = (text, most) => {
-    const line = text.replace(/\s+/g, " ").trim();
-    const letters = Array.from(line);
-    return isolated(letters.length <= most ? line : letters.slice(0, most - 1).join("").trimEnd() + "…");
+  const onOneLine = (text) => text.replace(/\s+/g, " ").trim();
+  // Text that is too long loses its end, or its middle if one of the others begins like it.
+  const clipped = (text, most, others = []) => {
+    const line = onOneLine(text), letters = Array.from(line);
+    if (letters.length <= most) return isolated(line);
+    const begin = letters.slice(0, most - 1).join("");
+    if (!others.some((other) => other !== text && onOneLine(other).startsWith(begin))) return isolated(begin.trimEnd() + "…");
+    const first = Math.ceil((most - 1) / 2);
+    return isolated(letters.slice(0, first).join("").trimEnd() + "…" + letters.slice(letters.length - (most - 1 - first)).join("").trimStart());
   };
   const signed = (value, digits = 3) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
   const threeDigits = (value) => {
@@ -144,7 +149,7 @@
       width: wide, height: 44 + 25 * rows.length, marginLeft: left, marginTop: 34, marginBottom: 8,
       ariaLabel: "Loadings of all components",
       x: { axis: "top", domain: page.components.map((_, c) => c + 1), label: null, tickSize: 0, tickFormat: (c) => (each > 95 ? `Component ${c}` : String(c)), padding: 0.04 },
-      y: { domain: rows, label: null, tickSize: 0, tickFormat: (place) => clipped(page.names[place], Math.floor(left / 7.2)), padding: 0.08 },
+      y: { domain: rows, label: null, tickSize: 0, tickFormat: (place) => clipped(page.names[place], Math.floor(left / 7.2), page.names), padding: 0.08 },
       marks: [
         Charts.cell(rows.flatMap((place) => page.components.map((_, c) => ({ place, c: c + 1 }))), { x: "c", y: "place", fill: "var(--panel)", rx: 2 }),
         Charts.cell(cells.filter((d) => kept.has(d.place)), { x: "c", y: "place", rx: 2, fill: (d) => (d.value >= 0 ? "var(--plus)" : "var(--minus)"), fillOpacity: (d) => 0.12 + 0.6 * Math.abs(d.value), title: (d) => `${isolated(page.names[d.place])}: ${signed(d.value)}` }),
@@ -357,7 +362,7 @@
           d.end = end;
         });
         all.forEach((d) => {
-          const text = clipped(page.names[d.place], 18);
+          const text = clipped(page.names[d.place], 18, page.names);
           const near = d.v === 0 ? [[Math.sign(d.u), 0]] : d.u === 0 ? [[0, -Math.sign(d.v)]] : [[Math.sign(d.u), 0]];
           const placed = around(text, d.end[0], d.end[1], 0, near);
           if (placed) names.push(placed);

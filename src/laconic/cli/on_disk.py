@@ -70,13 +70,17 @@ def options_of(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def read_again(
-    files: Sequence[Path], certificates: Sequence[Any], given: Sequence[str] | None, color_by: str | None = None
+    files: Sequence[Path],
+    certificates: Sequence[Any],
+    given: Sequence[str] | None,
+    color_by: str | None = None,
+    needed_by: str = "model",
 ) -> Data:
     """Read the data of certificates: the columns that they name, or the matrix that they are about."""
     first = next((one for one in certificates if one is not None), None)
     matrix = first is not None and first.recipe.given == "covariance"
     names = None if first is None or matrix else first.feature_names
-    return read(files, options_of(given), color_by=color_by, covariance=matrix, only=names)
+    return read(files, options_of(given), color_by=color_by, covariance=matrix, only=names, needed_by=needed_by)
 
 
 def read(
@@ -86,12 +90,13 @@ def read(
     color_by: str | None = None,
     covariance: bool = False,
     only: Sequence[str] | None = None,
+    needed_by: str = "model",
 ) -> Data:
     """Read a small table, or open anything else; `options` are those of `laconic.read_table`, and `blocks`.
 
     Columns without any number are left out, and a line on standard error says so. A column with numbers and something
-    else is a ValueError. `only` are the names of the columns that a model or certificate needs; all others may hold
-    anything. The column `color_by` is returned beside the rows.
+    else is a ValueError. `only` are the names of the columns that are `needed_by` a model or a certificate; all others
+    may hold anything. The column `color_by` is returned beside the rows.
     """
     from laconic.core.monitor import Note, warn
     from laconic.data.columns import TableOptions
@@ -99,7 +104,8 @@ def read(
 
     blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
     # A column that is left out of a covariance matrix would leave its row behind.
-    wanted = TableOptions.of(**options, text_left_out=not covariance and only is None, only=only)
+    own: dict[str, Any] = {"text_left_out": not covariance and only is None, "only": only, "needed_by": needed_by}
+    wanted = TableOptions.of(**options, **own)
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
@@ -259,7 +265,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     from matplotlib.figure import Figure
 
     from laconic.model.scores import scores
-    from laconic.report import plot
+    from laconic.report import pictures
 
     loadings = model.loadings()
     features = [
@@ -270,7 +276,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
         directory / "summary.csv": summary,
         directory / "loadings.csv": loadings,
         directory / "command.txt": command_text(model),
-        directory / "loadings.png": plot.loadings(model, ax=Figure()).figure,
+        directory / "loadings.png": pictures.loadings(model, ax=Figure()).figure,
         **certificate_files(directory, model),
         directory / "model.laconic": model,
     }
@@ -279,9 +285,9 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     found = files[directory / "scores.csv"] = scores(model, data.rows)
     labels = [str(name) for name in data.rows.index]
     if model.n_components_ > 1:
-        files[directory / "plane.png"] = plot.planes(model, made, found, groups=data.colors, labels=labels)
+        files[directory / "plane.png"] = pictures.planes(model, made, found, groups=data.colors, labels=labels)
     elif data.colors is not None:
-        files[directory / "scores.png"] = plot.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
+        files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
     return files
 
 

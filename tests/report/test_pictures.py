@@ -23,7 +23,7 @@ from laconic.datasets import load_pitprops, load_senate109
 from laconic.proof.gate import UpperBound
 from laconic.proof.witness_plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
-from laconic.report.plot import planes
+from laconic.report.pictures import planes
 from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, wrapped, write_names
 
 LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
@@ -78,6 +78,7 @@ PICTURES = {
     "scree": lambda m, X, ax: plot.scree(m, X, permutations=3, ax=ax),
     "choice": lambda _, X, ax: choose(SparsePCA(), X, max_cardinality=8).plot(ax),
     "stability": lambda _, X, ax: stability(SparsePCA(cardinality=4), X, resamples=6).plot(ax),
+    "certified": lambda _, X, ax: laconic.certify(SparsePCA(), X, list(range(6))).plot(ax),
     "noise": lambda _, X, ax: laconic.noise(SparsePCA(cardinality=4), X, permutations=9).plot(ax),
 }
 
@@ -310,6 +311,15 @@ def test_bars_of_stability_are_the_frequencies():
     assert all(lower.y1 <= upper.y0 + 1 for upper, lower in pairwise(boxes))
     with pytest.raises(ValueError, match=r"component=2 must be .* from 1 to 1"):
         found.plot(component=2)
+
+
+def test_bars_of_certified_features_are_their_loadings():
+    found = laconic.certify(SparsePCA(), table(60, list("abcdefgh")), ["b", "g", "a"])
+    ax, frame = found.plot(Figure()), found.to_frame().set_index("feature")["loading"]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == list(frame.abs().sort_values(ascending=False).index)
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], frame[names])
+    assert ax.get_title().replace("\n", " ") == found.verdict
 
 
 def test_after_the_first_component_of_noise_none_counts():
