@@ -287,8 +287,10 @@ class _Proof:
 
     def begin(self) -> None:
         """Take the solver's own bound."""
-        if self.first.witness is not None and np.isfinite(self.first.estimate):
-            self.add(self.first.witness)
+        if self.first.witness is None or not np.isfinite(self.first.estimate):
+            return
+        if self.add(self.first.witness) is None and self.failed:
+            self.first = self.best = with_note(self.first, f"a proof failed: {self.failed[0]}")
 
     def take(self, estimates: Iterable[Estimate]) -> None:
         """Take the estimates of a bound of the user's own."""
