@@ -22,7 +22,7 @@ KEEP_ALL = 40
 
 
 def stiffness_of(S: Floats, value: float, k: int, parts: int) -> float:
-    """Return the stiffness for an expected value, in units of the largest |S_ij|. With row norms there are two parts."""
+    """Return the stiffness for an expected value, in units of the largest |S_ij|; row norms make two parts."""
     return STIFFNESS * (max(k / FEW_FEATURES, 1.0) if parts == 2 else 1.0) * max(value, float(S.diagonal().max()), 1e-3)
 
 
