@@ -866,12 +866,12 @@ def nodes_of(w):
     def unpacked():
         kept, inside, width, count = take(0, one()), take(0, one()), one(), one()
         n, known, pairs = len(kept), np.isin(kept, inside), len(kept) * (len(kept) - 1) // 2
-        price, norm_price, step = take(1, 3).tolist()
+        price, norm_price, steps, floor = take(1, 4).tolist()
         own, m, v = take(1, 2 * known.sum()), take(1, n), take(1, n)
         codes = take(2, (1 + (width == 2)) * pairs).astype(float)
         D, h = np.zeros((n, n)), (m[:, None] + m) / 2
         D[np.triu_indices(n, 1)] = codes if width == 1 else 256 * codes[:pairs] + codes[pairs:]
-        D = step * (D + D.T) * h
+        D = (D + D.T) / steps * np.maximum(h, floor)
         P = np.clip(D, -h, h)
         g, c = np.full(n, price), np.full(n, norm_price)
         g[known], c[known] = np.split(own, 2)

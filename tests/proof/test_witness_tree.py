@@ -75,14 +75,14 @@ class Planter:
         rng, n = self.rng, len(kept)
         m = np.abs(levels - np.diag(levels.diagonal())).max(axis=1) * (1.0 if rng.random() < 0.5 else 0.5)
         half = 0.5 * (m[:, None] + m)[np.triu_indices(n, 1)]
-        shares = np.divide(levels[np.triu_indices(n, 1)], half, out=np.zeros(len(half)), where=half > 0)
+        shares = levels[np.triu_indices(n, 1)] / np.maximum(half, 0.01 * self.size)
         largest = int(rng.choice([7, 127, 3000]))
-        step = float(np.abs(shares).max(initial=0.0)) / largest or 1.0
+        steps = largest / float(np.abs(shares).max(initial=0.0)) if shares.any() else 1.0
         known = int(np.isin(kept, inside).sum())
         norm_price = float(rng.choice([0.0, rng.random() * self.size, -self.size]))
         own = np.abs(rng.standard_normal(2 * known)) * self.size * 0.1
-        codes = np.rint(shares / step).astype(int)
-        return Point(kept, inside, price, norm_price, own, m, rng.random(n), step, codes)
+        codes = np.rint(shares * steps).astype(int)
+        return Point(kept, inside, price, norm_price, own, m, rng.random(n), steps, 0.01 * self.size, codes)
 
     def grow(self, nodes, alive, members, depth):
         rng, place = self.rng, len(nodes)
@@ -125,7 +125,7 @@ def scaled(tree, scale):
     """The tree of a matrix `scale` times as large."""
 
     def by(point):
-        prices = {name: getattr(point, name) * scale for name in ("price", "norm_price", "own", "most")}
+        prices = {name: getattr(point, name) * scale for name in ("price", "norm_price", "own", "most", "floor")}
         return replace(point, **prices), scale
 
     return with_points(tree, by)
@@ -198,7 +198,7 @@ def point_on(kept, n_codes=None, **parts):
     n = len(kept)
     codes = np.zeros(n * (n - 1) // 2 if n_codes is None else n_codes, dtype=int)
     values = {"inside": NOBODY, "price": 0.0, "norm_price": 0.0, "own": np.empty(0), "most": np.ones(n)}
-    values |= {"weights": np.ones(n), "step": 0.01, "codes": codes}
+    values |= {"weights": np.ones(n), "steps": 100.0, "floor": 0.1, "codes": codes}
     return Point(np.asarray(kept), **(values | parts))
 
 
@@ -288,7 +288,7 @@ def test_real_trees_with_any_number_altered_stay_true(seed):
                 cases[rng.integers(len(cases))] = rng.integers(-3, len(S) + 2)
             case 1:
                 place = rng.integers(len(numbers))
-                numbers[place] = rng.choice([*(numbers[place] * [0.0, -1.0, 0.9, 2.0, 1e9]), np.inf, np.nan])
+                numbers[place] = rng.choice([*(numbers[place] * np.array([0, -1, 0.9, 2, 1e9])), np.inf, np.nan])
             case _:
                 codes[rng.integers(len(codes))] = rng.integers(-128, 128)
         try:
@@ -335,7 +335,7 @@ REFUSED = {
     "levels that are missing": (deciding(out=[1], most=np.ones(5)), "cut short"),
     "kept twice": (deciding(out=[1], kept=np.zeros(6, dtype=int)), "kept has a feature twice"),
     "a price that is none": (deciding(out=[1], price=np.inf), "price|NaN"),
-    "a step that is none": (deciding(out=[1], most=np.ones(6), step=np.nan), "NaN"),
+    "a step that is none": (deciding(out=[1], most=np.ones(6), steps=np.nan), "NaN"),
     "nothing kept": (deciding(out=[1], kept=np.empty(0, dtype=int), most=np.empty(0)), "shape"),
     "a point on features that are not there": (
         TreeWitness.of([TreeNode((Round(point_on(np.array([9]))),), BOUNDED)]),

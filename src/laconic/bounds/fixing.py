@@ -334,16 +334,15 @@ LARGEST_CODES, COARSE_FROM = (15, LARGEST_CODE, 2**15 - 129), 0.002
 # The share of the distance to the value to beat that a point may lose by being packed.
 LOST = 1e-3
 # Levels and weights keep so many binary digits.
-LEVEL_DIGITS, WEIGHT_DIGITS = 16, 8
+LEVEL_DIGITS, WEIGHT_DIGITS = 22, 8
 # The weights are near their limits after so many rounds. They lie between this and its inverse.
-WEIGHT_ROUNDS, LEAST_WEIGHT = 10, 1e-9
+WEIGHT_ROUNDS, LEAST_WEIGHT = 100, 1e-9
+# Codes are in units of the levels of their rows. If an entry is more than so many units, small units are raised.
+LARGEST_SHARE = 16.0
 
 
 def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int) -> Point:
-    """Return the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size.
-
-    At the optimum N_ij : N_ji = X_jj : X_ii. Before it, weights with this property almost are found in turns.
-    """
+    """Return the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
     L, N, keep = relaxed.levels, relaxed.norms, relaxed.keep
     inside = np.isin(keep, relaxed.inside)
     m = rounded_to(level_of_each_row(L), LEVEL_DIGITS)
@@ -353,20 +352,20 @@ def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int
         D += 0.5 * (N + N.T)
         h = own_norm_price(N)
         norm_price = float(h[~inside].max(initial=0.0))
-        size = np.abs(N)
-        np.fill_diagonal(size, 0.0)
-        size /= max(float(size.max(initial=0.0)), SMALLEST_NORMAL)
-        for _ in range(WEIGHT_ROUNDS):
-            weights = size.sum(axis=1) / np.maximum((1.0 / weights) @ size, LEAST_WEIGHT)
-            weights = np.clip(weights / max(float(np.median(weights)), LEAST_WEIGHT), LEAST_WEIGHT, 1.0 / LEAST_WEIGHT)
+        weights = _weights(N)
         own.append(h[inside])
     else:
         own.append(np.zeros(int(np.count_nonzero(inside))))
     half = 0.5 * (m[:, None] + m)
     pairs = np.triu_indices(len(L), 1)
     D, half = D[pairs], half[pairs]
-    shares = np.divide(D, half, out=np.zeros_like(D), where=half > 0)
-    step = float(np.abs(shares).max(initial=0.0)) / largest or 1.0
+    sizes = np.abs(D)
+    # The entries of rows with small levels may be large. Then their unit is larger than the levels.
+    floor = float(sizes.max(initial=0.0)) / LARGEST_SHARE if (sizes > LARGEST_SHARE * half).any() else 0.0
+    unit = np.maximum(half, floor)
+    shares = np.divide(D, unit, out=np.zeros_like(D), where=unit > 0)
+    # An entry as large as its levels stays so.
+    steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
     return Point(
         kept=alive[keep],
         inside=alive[relaxed.inside],
@@ -375,9 +374,40 @@ def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int
         own=np.concatenate(own) * scale,
         most=m * scale,
         weights=rounded_to(weights, WEIGHT_DIGITS),
-        step=step,
-        codes=np.rint(shares / step).astype(np.intp),
+        steps=steps,
+        floor=floor * scale,
+        codes=_codes(shares, steps, wide=largest > LARGEST_CODE),
     )
+
+
+def _codes(shares: Floats, steps: float, *, wide: bool) -> Indices:
+    """Return shares in whole steps. In wide codes, what belongs to N is rounded towards zero.
+
+    The rows of N may cost so little that larger entries would cost more than the digits are worth.
+    """
+    within = np.clip(shares, -1.0, 1.0)
+    beyond = (np.trunc if wide else np.rint)((shares - within) * steps)
+    return np.asarray(np.rint(within * steps) + beyond, dtype=np.intp)
+
+
+def _weights(N: Floats) -> Floats:
+    """Return w with N_ij : N_ji = w_i : w_j as nearly as possible; at the optimum of the relaxation this is exact.
+
+    The ratio of the sums of row i and column i, with N_ji divided by w_j in the column, is w_i. This is used in turns.
+    Rows without entries, as that of a feature inside may be, have the weight zero and no part in this.
+    """
+    size = np.abs(N)
+    np.fill_diagonal(size, 0.0)
+    size /= max(float(size.max(initial=0.0)), SMALLEST_NORMAL)
+    used = size.sum(axis=1) > LEAST_WEIGHT
+    size, w = size[np.ix_(used, used)], np.ones(np.count_nonzero(used))
+    rows = size.sum(axis=1)
+    for _ in range(WEIGHT_ROUNDS if used.any() else 0):
+        w = rows / np.maximum((1.0 / w) @ size, LEAST_WEIGHT)
+        w = np.clip(w / max(float(np.median(w)), LEAST_WEIGHT), LEAST_WEIGHT, 1.0 / LEAST_WEIGHT)
+    weights = np.zeros(len(N))
+    weights[used] = w
+    return weights
 
 
 def rounded_to(x: Floats, digits: int) -> Floats:

@@ -143,6 +143,8 @@ SMALL = 400
 NEAR_FOR_L0 = 0.1
 # Supports above this size are left out of Proposition 2: it needs the eigenvalues of their block.
 MOST_IN_SUPPORT = 1000
+# A threshold is above the floor by this factor, because another container of the data has a slightly different floor.
+ABOVE = 1 + 1e-3
 # Values of t that are tried for the threshold bound, and the progress of power steps that is worth another one there.
 THRESHOLDS, ROUGH = 12, 1e-3
 # Features that rows eliminate are left out if they are at least this share.
@@ -346,7 +348,8 @@ class _Proof:
             return shrunk_eigenvalue_bound(pairs.large, part.variances, t, ROUGH) + (q - 1) * t
 
         # The bound is convex in t: the entries of C are, and the largest eigenvalue is convex and grows with them.
-        found = minimize_scalar(at, bounds=(pairs.floor, largest), method="bounded", options={"maxiter": THRESHOLDS})
+        ends = (pairs.floor * ABOVE, max(largest, pairs.floor * ABOVE))
+        found = minimize_scalar(at, bounds=ends, method="bounded", options={"maxiter": THRESHOLDS})
         return self.add(ThresholdWitness(float(found.x)), q)
 
     def _eliminate_by_rows(self, smaller: int) -> bool:

@@ -17,14 +17,14 @@ largest entries are among those that are not below it, which are few.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.monitor import Monitor, Note, threads_for, warn
 from laconic.core.rounding import up
 
@@ -69,10 +69,11 @@ class Pairs:
     partners: NDArray[np.int32]  # n x c: the columns j where they stand
     floor: float  # every |S_ij| that is not in `large` is at most this
     large: csr_array  # symmetric, without diagonal: the |S_ij| that may be above the floor
+    error: float  # the largest error that was added
 
     def at(self, count: int) -> "Pairs":
         """Return the same with the `count` largest of each row, or with all if there are fewer."""
-        return Pairs(self.largest[:, :count], self.partners[:, :count], self.floor, self.large)
+        return replace(self, largest=self.largest[:, :count], partners=self.partners[:, :count])
 
 
 class _Look(NamedTuple):
@@ -111,7 +112,7 @@ def all_pairs(S: "Covariance", count: int, monitor: Monitor) -> Pairs:
         values, partners[rows], (i, j, found) = _lists(entries, count, large.cut)
         largest[rows] = _with_errors(values * look.unit, look.error[rows, None])
         large.add(i + begin, j, found)
-    return Pairs(largest, partners, *large.result(look))
+    return Pairs(largest, partners, *large.result(look), float(look.error.max()))
 
 
 def revised(
@@ -158,7 +159,7 @@ def revised(
     j = np.concatenate([j[stay], own, other[single]])
     data = new[other, which]
     large = csr_array((np.concatenate([old.data[stay], data, data[single]]), (i, j)), shape=(n, n))
-    return Pairs(largest, partners, known.floor, large)
+    return Pairs(largest, partners, known.floor, large, max(known.error, float(look.error.max())))
 
 
 def few_differ(n: int, count: int) -> bool:
@@ -210,7 +211,8 @@ def _in_single_precision(S: "Covariance") -> _Look | None:
 
 def _first_floor(S: "Covariance", look: _Look) -> float:
     """Return where the floor begins, in units of the look."""
-    if S.entry_cost > 1:
+    # The rule depends on the number of features only, so that all containers of the same data have about the same floor.
+    if S.n_features > WRITE_OUT_LIMIT and S.entry_cost > 1:
         level = min(DEVIATIONS / math.sqrt(S.entry_cost), HIGHEST)
         return float(level * np.median(np.abs(S.diagonal)) / look.unit)
     n = S.n_features

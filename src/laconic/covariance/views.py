@@ -109,7 +109,7 @@ class SubsetCovariance(Covariance):
         return self.base.block(self.keep[rows], self.keep[columns])
 
     def columns(self, indices: Indices) -> Floats:
-        return self.base.columns(self.keep[indices])[self.keep]
+        return self.base.block(self.keep, self.keep[indices])
 
     def submatrix(self, indices: Indices) -> Floats:
         return self.base.submatrix(self.keep[indices])

@@ -50,9 +50,11 @@ class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
     def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
-        others = S.pairs(k - 1).largest.sum(axis=1) if k > 1 else 0.0
-        value = float(up(S.variances + grown(others, k)).max())
-        return NO_BOUND if math.isnan(value) else Proved(value, value - float((S.diagonal + others).max()))
+        if k == 1:
+            return Proved(float(S.variances.max()), 0.0)
+        pairs = S.pairs(k - 1)
+        value = float(up(S.variances + grown(pairs.largest.sum(axis=1), k)).max())
+        return NO_BOUND if math.isnan(value) else Proved(value, k * pairs.error)
 
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)
@@ -78,7 +80,7 @@ class ThresholdWitness(Witness):
             raise ValueError(f"threshold={t!r} of the witness must not be negative.")
         t = max(t, pairs.floor)
         value = shrunk_eigenvalue_bound(pairs.large, S.variances, t)
-        return Proved(sum_up([value, float(up((k - 1) * t))]), 0.0)
+        return Proved(sum_up([value, float(up((k - 1) * t))]), k * pairs.error)
 
     def kinds(self) -> tuple[str, ...]:
         return ("threshold",)

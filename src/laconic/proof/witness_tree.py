@@ -55,7 +55,7 @@ def diagonal_at(price: Floats, most: Floats) -> Floats:
 class Point:
     """A dual point on the features kept, packed.
 
-    With D_ij = `step` times the code of (i, j) times h_ij, P_ij is D_ij cut to [-h_ij, h_ij]. Then
+    With D_ij = the code of (i, j) / `steps` times max(h_ij, `floor`), P_ij is D_ij cut to [-h_ij, h_ij]. Then
     L_ij = 2 P_ij m_i / (m_i + m_j) and N_ij = 2 (D_ij - P_ij) w_i / (w_i + w_j).
     """
 
@@ -66,7 +66,8 @@ class Point:
     own: Floats  # but for the rows kept that are inside: first of L, then of N
     most: Floats  # m
     weights: Floats  # w
-    step: float
+    steps: float
+    floor: float
     codes: Indices  # of the pairs i < j, row by row
 
     def unpacked(self, raised: Indices | None = None, price: float = 0.0) -> DualWitness:
@@ -86,7 +87,7 @@ class Point:
         D = np.zeros((n, n))
         half = 0.5 * (self.most[:, None] + self.most)
         D[np.triu_indices(n, 1)] = self.codes
-        D = self.step * (D + D.T) * half
+        D = (D + D.T) / self.steps * np.maximum(half, self.floor)
         P = np.clip(D, -half, half)
         inside = np.isin(self.kept, self.inside)
         price, norm_price = np.full(n, self.price), np.full(n, self.norm_price)
@@ -210,8 +211,8 @@ def _written(node: TreeNode) -> TreeWitness:
 
     Whole numbers: how many rounds there are; for each of them the features kept, those inside, the number of bytes of
     a code, the number of decisions, and for each of these the features put out and put in; then the end. Each list of
-    features begins with its length. Floats: for each round `price`, `norm_price`, `step`, `own`, `most` and `weights`,
-    and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with 256 times the
+    features begins with its length. Floats: for each round `price`, `norm_price`, `steps`, `floor`, `own`, `most` and
+    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with 256 times the
     upper byte and the lower byte, from -128 to 127, as their sum.
     """
     rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
@@ -232,7 +233,12 @@ def _whole_numbers(*numbers: int) -> TreeWitness:
 def _written_point(point: Point) -> TreeWitness:
     wide = bool(np.abs(point.codes).max(initial=0) > LARGEST_CODE)
     cases = [_listed(point.kept), _listed(point.inside), np.array([1 + wide])]
-    numbers = [np.array([point.price, point.norm_price, point.step]), point.own, point.most, point.weights]
+    numbers = [
+        np.array([point.price, point.norm_price, point.steps, point.floor]),
+        point.own,
+        point.most,
+        point.weights,
+    ]
     upper = (point.codes + 128) >> 8
     codes = [upper.astype(np.int8), (point.codes - 256 * upper).astype(np.int8)][1 - wide :]
     return TreeWitness(np.concatenate(cases).astype(np.intp), np.concatenate(numbers), np.concatenate(codes))
@@ -286,13 +292,13 @@ class _Reader:
         kept, inside = self._features(), self._features()
         width, decisions = self._whole(), self._whole()
         n, known = len(kept), int(np.isin(kept, inside).sum())
-        price, norm_price, step = self._take(1, 3).tolist()
+        price, norm_price, steps, floor = self._take(1, 4).tolist()
         own, most, weights = self._take(1, 2 * known), self._take(1, n), self._take(1, n)
         if width not in (1, 2):
             raise ValueError("A code of a tree has one byte or two.")
         bytes_ = self._take(2, width * (n * (n - 1) // 2)).astype(np.intp).reshape(width, -1)
         codes = bytes_[0] if width == 1 else 256 * bytes_[0] + bytes_[1]
-        point = Point(kept, inside, price, norm_price, own, most, weights, step, codes)
+        point = Point(kept, inside, price, norm_price, own, most, weights, steps, floor, codes)
         return Round(point, tuple(self._decision() for _ in range(decisions)))
 
     def _decision(self) -> Decision:
