@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from tests.cli.commands import done, environment, refused, run
 
 from laconic import SparsePCA
-from laconic.cli import files
+from laconic.cli import on_disk
 from laconic.data.text import EVERY_DIGIT
 
 RNG = np.random.default_rng(3)
@@ -263,7 +263,7 @@ def test_files_folder_and_pattern_are_the_same_table(tmp_path):
 def test_a_large_file_is_read_in_blocks(tmp_path, monkeypatch):
     file = write_csv(tmp_path)
     whole = done("fit", file, "-k", 3)
-    monkeypatch.setattr(files, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(on_disk, "WHOLE_BYTES", 1000)
     blocks = done("fit", file, "-k", 3)
     assert blocks.stdout == whole.stdout
     assert (whole.stderr, blocks.stderr) == ("", "laconic: counts.csv is read in blocks.\n")

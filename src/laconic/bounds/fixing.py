@@ -337,6 +337,8 @@ LOST = 1e-3
 LEVEL_DIGITS, WEIGHT_DIGITS = 22, 8
 # The weights are near their limits after so many rounds. They lie between this and its inverse.
 WEIGHT_ROUNDS, LEAST_WEIGHT = 100, 1e-9
+# The share of the bound below which a cost is negligible.
+NEGLIGIBLE = 1e-9
 # Codes are in units of the levels of their rows. If an entry is more than so many units, small units are raised.
 LARGEST_SHARE = 16.0
 
@@ -352,7 +354,8 @@ def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int
         D += 0.5 * (N + N.T)
         h = own_norm_price(N)
         norm_price = float(h[~inside].max(initial=0.0))
-        weights = _weights(N)
+        # Rows of N that cost next to nothing hold nothing. The price would not allow for rounding.
+        weights = np.where(h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate), _weights(N), 0.0)
         own.append(h[inside])
     else:
         own.append(np.zeros(int(np.count_nonzero(inside))))

@@ -211,7 +211,7 @@ def _in_single_precision(S: "Covariance") -> _Look | None:
 
 def _first_floor(S: "Covariance", look: _Look) -> float:
     """Return where the floor begins, in units of the look."""
-    # The rule depends on the number of features only, so that all containers of the same data have about the same floor.
+    # The rule depends on the number of features only: all containers of the same data have about the same floor.
     if S.n_features > WRITE_OUT_LIMIT and S.entry_cost > 1:
         level = min(DEVIATIONS / math.sqrt(S.entry_cost), HIGHEST)
         return float(level * np.median(np.abs(S.diagonal)) / look.unit)

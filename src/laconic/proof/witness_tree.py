@@ -212,8 +212,8 @@ def _written(node: TreeNode) -> TreeWitness:
     Whole numbers: how many rounds there are; for each of them the features kept, those inside, the number of bytes of
     a code, the number of decisions, and for each of these the features put out and put in; then the end. Each list of
     features begins with its length. Floats: for each round `price`, `norm_price`, `steps`, `floor`, `own`, `most` and
-    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with 256 times the
-    upper byte and the lower byte, from -128 to 127, as their sum.
+    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
+    256 times the upper byte and the lower byte, from -128 to 127, as their sum.
     """
     rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
     return _assembled(rounds, node.end)
@@ -458,7 +458,10 @@ class Branch:
     def bounded(self, points: Iterable[Point], enough: float) -> tuple[Point, Proved]:
         """Begin a round: bound the supports that remain by the first of some points that is enough, or by the last."""
         for point in points:
-            proved = self.case.bounded(point)
+            try:
+                proved = self.case.bounded(point)
+            except ValueError:
+                proved = NO_BOUND  # its numbers are too large
             if proved.value <= enough:
                 break
         self._rounds.append(_PackedRound(_written_point(point), proved))
@@ -469,6 +472,8 @@ class Branch:
 
         If that bound is above `most`, nothing happens, and the result is None.
         """
+        if self._rounds[-1].proved == NO_BOUND:
+            return None
         proved = self.case.decided(point, decision)
         if not proved.value <= most:
             return None
