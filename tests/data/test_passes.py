@@ -262,3 +262,10 @@ def test_digests_of_columns_that_differ_do_not_agree():
     assert not whole.agrees_with(other)
     assert whole.part(np.array([0, 1])).agrees_with(other.part(np.array([0, 1])))
     assert not ColumnDigests.of(ENTRIES).agrees_with(ColumnDigests.of(ENTRIES[:39]))
+
+
+def test_a_sparse_column_that_is_constant_where_weights_count_has_no_negative_square():
+    weights = np.append(np.random.default_rng(0).random(39) * 0.3, 0.0)
+    column = np.append(np.full(39, 5.1), 0.0)[:, None]
+    for kind in (sp.csr_array, sp.csc_array):
+        assert 0 <= Moments.of(kind(column), weights).squares[0] < 1e-12

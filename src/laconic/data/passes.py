@@ -115,7 +115,9 @@ class Moments:
             return cls(n, 0.0, 0.0, True, n, np.zeros(p), np.zeros(p))
         rows = type(X)((values, X.indices, X.indptr), shape=X.shape)
         means, variances = mean_variance_axis(rows, axis=0, weights=w)
-        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means, total * variances)
+        # Two sums of the same weights differ by rounding, so that a constant column may have a variance below zero.
+        squares = np.maximum(total * variances, 0.0)
+        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means, squares)
 
     def merge(self, other: "Moments") -> Self:
         """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
