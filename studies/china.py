@@ -11,12 +11,10 @@ from matplotlib.ticker import FuncFormatter
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 import studies.common as common
-from laconic.bounds.reduction import kept_by_penalty, kept_by_value, two_groups_bound
+from laconic.bounds.prove import prove
+from laconic.bounds.reduction import kept_by_penalty
 from laconic.covariance import DenseCovariance, covariance_of, largest_eigenpair
-from laconic.methods import Dspca, Exact, Thresholding
-from laconic.proof import Estimate, ProofError, prove
-from laconic.proof.witness_reduction import EliminationWitness
-from laconic.relaxations.rows import RowLevels
+from laconic.methods import Dspca, Thresholding
 from laconic.search.problem import Problem
 from studies.data import load_reuters_c50
 
@@ -37,14 +35,8 @@ PAPER_THRESHOLDED = {
 }
 # Penalties at which the number of tokens left is reported. They cover the range from 100 to 6000 tokens.
 PENALTIES = (0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005)
-# The pages show bounds to a tenth of a percent. A relative tolerance of 1e-4 is ten times finer.
-BOUND = RowLevels(tolerance=1e-4, max_iterations=200, least_progress=0.02)
-# Eliminate by rows only if at most ROWS tokens are left: it computes a row of the covariance for each. Run branch and
-# bound on at most FEW tokens, so that a proof takes seconds.
-ROWS, FEW = 3000, 400
-# A bound on all tokens uses bounds on the tokens kept at cardinality k - j, for these j. It needs more than one,
-# because j tokens may be outside. A few are enough: a bound for k - j is also valid for fewer tokens.
-OUTSIDE = (0, 1, 2, 4, 7, 12, 21)
+# Rows are looked at if variances leave at most so many tokens: their block of the covariance has 72 MB.
+ROWS = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,87 +49,50 @@ class TokenPath:
     left_by_rows: list
 
 
-def find_path(covariance, least_variance, last, *, tree):
-    """Solve DSPCA for each cardinality, bound all supports of all tokens, and eliminate tokens.
-
-    1. Find components on the tokens with a variance above t by DSPCA. Row levels bound all supports of these tokens.
-    2. Add the variances of the other tokens, so that the bounds are valid for all tokens.
-    3. Eliminate tokens that belong to no optimal support: first by their variances, then by their rows.
-    4. With `tree`, solve the problem on the tokens that are left by branch and bound.
-
-    The gate proves each bound. For step 4 the witness contains the tree and both eliminations.
-    """
+def find_path(covariance, least_variance, last, *, proof):
+    """Solve DSPCA for each cardinality on the tokens with a variance above t, and bound all supports of all tokens."""
     keep = np.flatnonzero(covariance.diagonal > least_variance)
-    inner = DenseCovariance(covariance.submatrix(keep))
     common.say(f"DSPCA on {len(keep)} tokens")
-    solutions = Dspca(tolerance=1e-3).path(Problem(inner, last))
-    inside, level = [], None
-    for k, found in enumerate(solutions, start=1):
-        common.say(f"row levels on {len(keep)} tokens, {k} words")
-        known = found.value * (1 + 1e-9)
-        level = BOUND.solve(inner.matrix, k, start=level, vector=found.vector(len(keep)), known=known)
-        own = Estimate(found.estimate, "", k, found.witness)
-        inside.append(min(own, Estimate(level.estimate, "row levels", k, level.witness()), key=float))
-    path = TokenPath(keep, [], [], [])
-    over_all = []
-    for k, solution in enumerate(solutions, start=1):
-        common.say(f"proof and elimination at cardinality {k}")
-        over_all.append(two_groups_bound(covariance, keep, k, [inside[k - j - 1] for j in OUTSIDE if j < k]))
-        # The solver's own estimate and witness are only about the tokens kept.
+    found = Dspca(tolerance=1e-3).path(Problem(DenseCovariance(covariance.submatrix(keep)), last))
+    path, before = TokenPath(keep, [], [], []), 0.0
+    for k, solution in enumerate(found, start=1):
+        common.say(f"proof at cardinality {k}")
+        # The solver's own estimate and witness are only about the tokens that it looked at.
         best = replace(solution, support=keep[solution.support], estimate=np.inf, witness=None)
-        before = path.solutions[-1].upper if k > 1 else 0.0
-        left = kept_by_value(covariance, k, best.value, before, rows=False)
-        path.left_by_variances.append(len(left))
-        path.left_by_rows.append(len(kept_by_value(covariance, k, best.value, before) if len(left) <= ROWS else left))
-        if tree and k > 1:
-            best = _proved(covariance, best, _tree_estimate(covariance, best, over_all[k - 2]))
-        if best.gap > common.PROVED:
-            best = _proved(covariance, best, over_all[k - 1])
+        best = best.proved(prove(Problem(covariance, k), best, proof)[1])
+        by_variances, by_rows = _left(covariance, k, best.value, before)
         path.solutions.append(best)
+        path.left_by_variances.append(by_variances)
+        path.left_by_rows.append(by_rows)
+        before = best.upper
     return path
 
 
-def _proved(covariance, solution, estimate):
-    """Return a component with the bound that an estimate proves, or unchanged if there is none or it proves nothing."""
-    try:
-        bound = estimate and prove(covariance, estimate.cardinality, estimate.witness, kind=estimate.kind)
-    except ProofError:
-        bound = None
-    return solution.proved(bound) if bound else solution
+def _left(covariance, k, value, before):
+    """Return how many tokens may be in a better support: by their variances, and by their rows, too.
 
-
-def _tree_estimate(covariance, found, before):
-    """Return the estimate of branch and bound on the tokens that two eliminations leave, or None if they are many.
-
-    `before` is the estimate for one token fewer.
+    Let b bound k - 1 tokens. A support with a token of variance s has at most the value b + s. With c the length of the
+    k - 1 largest other entries of its row, it has at most the larger eigenvalue of [[b, c], [c, s]].
     """
-    k = len(found.support)
-    some = kept_by_value(covariance, k, found.value, before.value, rows=False)
-    if not k <= len(some) <= ROWS:
-        return None
-    part = DenseCovariance(covariance.submatrix(some))
-    fewer = BOUND.solve(part.matrix, k - 1)
-    few = kept_by_value(part, k, found.value, fewer.estimate)
-    if not k <= len(few) <= FEW:
-        return None
-    problem = Problem(DenseCovariance(part.submatrix(few)), k)
-    own = replace(found, support=np.searchsorted(some[few], found.support), estimate=np.inf, witness=None)
-    exact = Exact(node_limit=5000).search(problem, own)
-    witness = EliminationWitness(few, fewer.witness(), True, exact.witness) if exact.witness else None
-    return witness and Estimate(
-        exact.estimate, "branch and bound", k, EliminationWitness(some, before.witness, False, witness)
-    )
+    left = np.flatnonzero(before + covariance.diagonal >= value * (1 - 1e-9))
+    if k == 1 or len(left) > ROWS:
+        return len(left), len(left)
+    block = covariance.submatrix(left)
+    s, squares = block.diagonal(), (block - np.diag(block.diagonal())) ** 2
+    c2 = np.sort(squares, axis=1)[:, 1 - k :].sum(axis=1)
+    reach = (before + s) / 2 + np.sqrt((before - s) ** 2 / 4 + c2)
+    return len(left), int((reach >= value * (1 - 1e-9)).sum())
 
 
 def run(*, quick=False, seed=0):
-    """Run the study. With `quick` there are fewer tokens, at most 14 words, and no branch and bound."""
+    """Run the study. With `quick` there are fewer tokens, at most 14 words, and fast proofs."""
     reuters = load_reuters_c50()
     rows = reuters.data[reuters.mentions_china]
     rows.data[:] = 1.0
     names, n = reuters.feature_names, rows.shape[1]
     covariance = covariance_of(rows)[0]
     last = CARDINALITIES[-1] if quick else 30
-    path = find_path(covariance, 0.04 if quick else 0.02, last, tree=not quick)
+    path = find_path(covariance, 0.04 if quick else 0.02, last, proof="fast" if quick else "tight")
     dense, _ = largest_eigenpair(covariance, seed=seed)
     cut = [Thresholding(seed=seed).solve(Problem(covariance, k)) for k in range(1, last + 1)]
     ours, theirs, uppers = (

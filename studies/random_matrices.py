@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter
 
 import studies.common as common
-from laconic.bounds.least import bound_support
+from laconic.bounds.prove import prove
 from laconic.covariance import DenseCovariance
 from laconic.datasets import gaussian_gram, noisy_rank_one
 from laconic.methods import ApproximateGreedy, Exact, Exhaustive, Greedy
-from laconic.proof import prove
+from laconic.proof import prove as prove_witness
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
@@ -78,7 +78,7 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
         common.say(f"{k} of {len(S)} features")
         part = problem.with_cardinality(k)
         start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value)
-        solved = Exact(node_limit=node_limit).search(part, start)
+        solved, bound = prove(part, start, Exact(node_limit=node_limit))
         witnesses = {
             PROPOSITION: [proposition.witness(k)],
             L0: [L0Relaxation(tolerance).solve(S, k).witness()],
@@ -86,8 +86,8 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
             ROWS: [rows.solve(S, k).witness(), cheap.witness],
         }
         for name, given in witnesses.items():
-            upper[name].append(min(prove(problem.covariance, k, witness).value for witness in given))
-        upper[TREE].append(bound_support(part, solved, "fast").value)
+            upper[name].append(min(prove_witness(problem.covariance, k, witness).value for witness in given))
+        upper[TREE].append(bound.value)
         best.append(solved.value)
         truth.append(Exhaustive().solve(part).value if exhaustive else solved.value)
     found = {name: np.array([path[k - 1].value for k in ks]) for name, path in paths.items()}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import laconic
-from laconic.bounds.exact import Exact
 from laconic.bounds.names import SOLVERS
+from laconic.bounds.prove import Exact, prove
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.deflation import HOTELLING, Step
 from laconic.covariance.matrix import Covariance
@@ -272,7 +272,7 @@ class InterruptedCovariance(DenseCovariance):
 
 def solved_exactly(problem, **settings):
     """Search for a support, then grow the tree of cases, as ``proof="exact"`` does."""
-    return Exact(**settings).search(problem, Auto().solve(problem))
+    return prove(problem, Auto().solve(problem), Exact(**settings))[0]
 
 
 def given(data, kind="auto"):

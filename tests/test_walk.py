@@ -14,7 +14,7 @@ from laconic.cli import app
 
 HOME = str(Path(laconic.__file__).parent)
 # The files that a fit of an array, and one with its page, walk through at most. The aims are 25 and 60.
-MOST_FOR_AN_ARRAY, MOST_FOR_A_PAGE = 30, 60
+MOST_FOR_AN_ARRAY, MOST_FOR_A_PAGE = 28, 47
 ROWS = np.random.default_rng(0).standard_normal((60, 12))
 
 

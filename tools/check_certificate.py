@@ -7,15 +7,17 @@ This program was written from docs/certificate-format.md and imports nothing of 
 their digest, the matrix S, the variance of the components and the upper bound of the witness, and compares them with
 the claim.
 
-Rounding. S is what NumPy computes from the data. From there on every bound holds in exact arithmetic: a largest
-eigenvalue is proved by a Cholesky factorisation whose residual is computed and added, sums are rounded up, and the
-rounding of products is bounded by gamma(m) = m u / (1 - m u), u = 2^-53, times the product of absolute values.
+Rounding. S is what NumPy computes from the data. Where it is too large to be written out, S is A'A for the standardised
+rows A that NumPy computes. From there on every bound holds in exact arithmetic: a largest eigenvalue is proved by a
+Cholesky factorisation whose residual is computed and added, sums are rounded up, and the rounding of products is
+bounded by gamma(m) = m u / (1 - m u), u = 2^-53, times the product of absolute values.
 
 Exit status: 0 accepted, 1 rejected, 2 a file cannot be read or is damaged, 3 this program cannot check this kind.
 """
 
 import argparse
 import csv
+import functools
 import hashlib
 import io
 import itertools
@@ -30,6 +32,10 @@ import numpy as np
 
 U = 2.0**-53
 LARGEST_MATRIX = 6000  # features for which S is written out
+MOST_PRODUCTS = 10**13  # multiplications for a look at all pairs of features
+MOST_ABOVE = 40_000_000  # entries above a threshold
+BLOCK = 2**23  # entries of S at once
+POWER_STEPS = 60  # for the vector d of a threshold
 MOST_SUPPORTS = 2_000_000
 BATCH = 20_000  # supports whose eigenvalues are computed at once
 FIELDS = {
@@ -41,12 +47,13 @@ FIELDS = {
     "ExhaustiveWitness": "",
     "DualWitness": "kind multiplier levels norms inside kept price factor directions rho shift",
     "Proposition2Witness": "features weights rho",
-    "BlockWitness": "threshold blocks",
-    "EliminationWitness": "kept before rows inner",
-    "TwoGroupsWitness": "kept bounds",
-    "TreeWitness": "nodes",
-    "TreeNode": "decisions bound feature without within",
-    "Decision": "witness out into",
+    "ThresholdWitness": "threshold",
+    "StepsWitness": "steps",
+    "Step": "cardinality features how",
+    "Again": "step",
+    "ByVariances": "steps",
+    "ByRows": "kept smaller strong",
+    "TreeWitness": "cases numbers codes",
     "JointWitness": "kept factor by_rows",
 }
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
@@ -64,6 +71,15 @@ class NotCoveredError(Exception):
     """A kind of certificate that this program does not check."""
 
 
+def refuse(wrong, why, kind=RejectedError):
+    if wrong:
+        raise kind(why)
+
+
+def damaged(wrong, why):
+    refuse(wrong, why, UnreadableError)
+
+
 def read_certificate(path):
     """Return the content of a certificate, its arrays as arrays."""
     path = Path(path)
@@ -71,25 +87,21 @@ def read_certificate(path):
         document = json.loads(path.read_bytes(), parse_constant=lambda _: 1 / 0)
     except (OSError, ValueError, RecursionError, ZeroDivisionError) as error:
         raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
-    if not isinstance(document, dict) or document.get("format") != "laconic certificate":
-        raise UnreadableError(f"{path.name} is no certificate.")
-    if document.get("schema") != 1:
-        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 1.")
-    if set(document) != {"format", "schema", "claim", "content", "arrays", "checksum"}:
-        raise UnreadableError(f"{path.name} has a part too many or too few.")
+    damaged(not isinstance(document, dict), f"{path.name} is no certificate.")
+    damaged(document.get("format") != "laconic certificate", f"{path.name} is no certificate.")
+    damaged(document.get("schema") != 1, f"{path.name} has another schema than 1, which this program reads.")
+    parts = {"format", "schema", "claim", "content", "arrays", "checksum"}
+    damaged(set(document) != parts, f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
-    if hashlib.sha256(text.encode()).hexdigest() != document["checksum"]:
-        raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()
+    damaged(hashlib.sha256(text).hexdigest() != document["checksum"], f"{path.name} was altered: its checksum differs.")
     try:
         content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
-        if content["type"] != "Certificate":
-            raise UnreadableError("the content is no certificate")
+        damaged(content["type"] != "Certificate", "the content is no certificate")
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
         raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
-    if document["claim"] != told:
-        raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
+    damaged(document["claim"] != told, f"{path.name} was altered: its words are not what its numbers say.")
     return content
 
 
@@ -97,12 +109,11 @@ def read_arrays(beside, folder):
     """Return the arrays of the NPZ file beside the certificate."""
     if beside is None:
         return {}
-    if not isinstance(beside, dict) or set(beside) != {"file", "sha256"} or Path(beside["file"]).name != beside["file"]:
-        raise UnreadableError("it does not say where its arrays are.")
+    damaged(not isinstance(beside, dict) or set(beside) != {"file", "sha256"}, "it does not say where its arrays are.")
+    damaged(Path(beside["file"]).name != beside["file"], "its arrays are in another folder.")
     try:
         stored = (folder / beside["file"]).read_bytes()
-        if hashlib.sha256(stored).hexdigest() != beside["sha256"]:
-            raise UnreadableError(f"{beside['file']} was altered.")
+        damaged(hashlib.sha256(stored).hexdigest() != beside["sha256"], f"{beside['file']} was altered.")
         with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
@@ -116,57 +127,51 @@ def decoded(node, arrays):
     if not isinstance(node, dict):
         return node
     if "dtype" in node:
-        kind = {"float64": float, "int64": int}[node["dtype"]]
+        kind = {"float64": float, "int64": int, "int8": int}[node["dtype"]]
         if set(node) == {"dtype", "shape", "npz"}:
             array = arrays[node["npz"]]
-            if array.dtype != node["dtype"] or list(array.shape) != node["shape"]:
-                raise UnreadableError("an array of the NPZ file has another shape or type.")
+            same = array.dtype == node["dtype"] and list(array.shape) == node["shape"]
+            damaged(not same, "an array of the NPZ file has another shape or type.")
             return array
-        if set(node) != {"dtype", "shape", "values"} or not all(type(x) in (int, kind) for x in node["values"]):
-            raise UnreadableError("an array does not have the numbers that it should.")
+        damaged(set(node) != {"dtype", "shape", "values"}, "an array does not have the parts that it should.")
+        damaged(not all(type(x) in (int, kind) for x in node["values"]), "an array has entries of another type.")
         return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
     if "type" not in node:
         return node
-    if set(node) != {"type", *FIELDS[node["type"]].split()}:
-        raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
+    damaged(set(node) != {"type", *FIELDS[node["type"]].split()}, f"a {node['type']} has other fields than it should.")
     return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}
 
 
 def whole(x, least):
-    if type(x) is not int or x < least:
-        raise UnreadableError(f"{x!r} is no whole number of at least {least}.")
+    damaged(type(x) is not int or x < least, f"{x!r} is no whole number of at least {least}.")
     return x
 
 
 def number(x):
     """Return a number of a witness or a claim."""
-    if type(x) not in (int, float) or not abs(x) < 2.0**450:
-        raise RejectedError(f"{x!r} is no number of a reasonable size.")
+    refuse(type(x) not in (int, float) or not abs(x) < 2.0**450, f"{x!r} is no number of a reasonable size.")
     return float(x)
 
 
 def flag(x):
-    if type(x) is not bool:
-        raise UnreadableError(f"{x!r} is neither true nor false.")
+    damaged(type(x) is not bool, f"{x!r} is neither true nor false.")
     return x
 
 
 def floats(x, shape):
     """Return an array of floats; None in `shape` stands for any length."""
-    fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape)
-    if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape, strict=True)) or not x.size:
-        raise RejectedError(f"An array does not have the shape {shape}.")
-    if not (np.abs(x) < 2.0**450).all():
-        raise RejectedError("An array has entries that are too large.")
+    fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape) and x.size
+    fits = fits and all(want in (None, have) for want, have in zip(shape, x.shape, strict=True))
+    refuse(not fits, f"An array does not have the shape {shape}.")
+    refuse(not (np.abs(x) < 2.0**450).all(), "An array has entries that are too large.")
     return x
 
 
 def features(x, n):
     """Return a list of features, each once."""
-    if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int:
-        raise RejectedError("A list of features is missing.")
-    if x.size and (x.min() < 0 or x.max() >= n or len(set(x.tolist())) < len(x)):
-        raise RejectedError(f"A list has a feature twice, or one outside 0 to {n - 1}.")
+    refuse(not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int, "A list of features is missing.")
+    refuse(x.size and (x.min() < 0 or x.max() >= n), f"A list has a feature outside 0 to {n - 1}.")
+    refuse(len(set(x.tolist())) < len(x), "A list has a feature twice.")
     return x.astype(np.intp)
 
 
@@ -185,29 +190,24 @@ def sentences(c):
     low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
     support, forced, sizes = c["support"].tolist(), c["forced"].tolist(), c["cardinalities"].tolist()
     out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
-    some = []
-    for word, places, many in (
-        ("with", forced, f"{len(forced)} features forced in"),
-        ("without", out, f"{len(out):,} of the features"),
-    ):
-        if places:
-            some.append(f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}")
+    several = ("with", forced, f"{len(forced)} features forced in"), ("without", out, f"{len(out):,} of the features")
+    some = [
+        f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}"
+        for word, places, many in several
+        if places
+    ]
     among = f" {' but '.join(some)}" if some else ""
     earlier = 0 if c["earlier"] is None else len(c["earlier"])
-    about = "" if not earlier else " after component 1"
-    if earlier > 1:
-        about = f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
+    after = "", " after component 1", " after components 1 and 2", f" after components 1 to {earlier}"
+    about = after[min(earlier, 3)]
     ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
     about += ways[m["missing"]]
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if len(sizes) == 1:
         k = sizes[0]
         yield f"The component with these loadings on {on} has a variance{about} of at least {low}."
-        comma = f",{among}" if among else ""
-        yield (
-            f"No component with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{comma}, has a "
-            f"variance{about} of more than {high}."
-        )
+        of = f"with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{',' * bool(some)}{among}"
+        yield f"No component {of}, has a variance{about} of more than {high}."
     else:
         count = f"{len(sizes):,} components"
         yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
@@ -222,10 +222,9 @@ def sentences(c):
         if m["missing"] is not None:
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
         made += f" of the rows{' and weights' * m['weighted']} with"
-    made += f" the digest {c['digest']}"
-    if c["deflation"] is not None:
-        made += f", after the earlier components were taken out by {c['deflation']} deflation"
-    yield f"Variances are those in {made}."
+    rule = c["deflation"]
+    taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
+    yield f"Variances are those in {made} the digest {c['digest']}{taken}."
 
 
 def read_table(path, wanted=None):
@@ -264,9 +263,8 @@ def by_name(table, names, wanted, square):
     if names is None or wanted is None or list(names) == list(wanted):
         return table
     missing = [name for name in wanted if name not in names]
-    if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise RejectedError(f"The data have no column {', '.join(map(repr, missing[:3]))}{more}.")
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    refuse(missing, f"The data have no column {', '.join(map(repr, missing[:3]))}{more}.")
     places = [list(names).index(name) for name in wanted]
     return table[np.ix_(places, places)] if square else table[:, places]
 
@@ -291,37 +289,70 @@ def digest(table, weights=None):
 
 
 class Matrix:
-    """A symmetric array S. If it is A'A up to rounding, less `taken` matrices of rank one, A is kept, too."""
+    """A symmetric matrix S. If it is A'A up to rounding, less `taken` matrices v zz', the rows A are kept, too.
 
-    def __init__(self, S, rows=None, taken=()):
-        self.S, self.rows, self.taken, self.n = 0.5 * (S + S.T), rows, taken, len(S)
-        self.variances = self.S.diagonal()
-        self._shift = None
+    If S is None, it is too large to be written out. It is then A'A in exact arithmetic, and an entry that is computed
+    has an error of at most `loose` times |a_i||a_j|. Parts of it are written out, and as loose.
+    """
+
+    def __init__(self, S, rows=None, taken=(), loose=0.0):
+        self.rows, self.taken = rows, taken
+        self.factor = None if taken else rows  # A with S = A'A up to rounding, or None
+        self.whole, self.n = (None, rows.shape[1]) if S is None else (0.5 * (S + S.T), len(S))
+        self.loose, self._largest = gamma(len(rows) + 4) if S is None else loose, np.empty((self.n, 0))
+        self.variances = (rows**2).sum(axis=0) * (1 + self.loose) if S is None else self.whole.diagonal()
 
     @property
-    def factor(self):
-        """A with S = A'A up to rounding, or None."""
-        return None if self.taken else self.rows
+    def S(self):
+        refuse(self.whole is None, f"A matrix of {self.n} features is needed.", NotCoveredError)
+        return self.whole
 
     def part(self, keep):
-        return Matrix(self.S[np.ix_(keep, keep)], None if self.rows is None else self.rows[:, keep], self.taken)
+        rows = None if self.rows is None else self.rows[:, keep]
+        if self.whole is None:
+            return Matrix(rows.T @ rows if len(keep) <= LARGEST_MATRIX else None, rows, (), self.loose)
+        return Matrix(self.whole[np.ix_(keep, keep)], rows, [(v, z[keep]) for v, z in self.taken], self.loose)
 
-    @property
+    def entries(self, features):
+        """Return upper bounds on the |S_ij| of some rows, with zeros on the diagonal."""
+        found = np.abs(self.rows[:, features].T @ self.rows if self.whole is None else self.whole[features])
+        if self.loose:
+            lengths = np.sqrt(self.variances)
+            found += (2 * self.loose * lengths.max() * lengths[features])[:, None]
+        found[np.arange(len(found)), features] = 0.0
+        return found
+
+    def in_blocks(self):
+        """Yield some features and the entries of their rows, for all features."""
+        long = self.whole is None and self.n**2 * len(self.rows) > MOST_PRODUCTS
+        refuse(long, f"All pairs of {self.n} features take too long.", NotCoveredError)
+        for features in np.array_split(np.arange(self.n), -(-(self.n**2) // BLOCK)):
+            yield features, self.entries(features)
+
+    def largest(self, count):
+        """Return the `count` largest entries of each row, falling."""
+        cut = self.n - min(count, self.n - 1)
+        if self._largest.shape[1] < self.n - cut:
+            tops = [np.partition(block, cut, axis=1)[:, cut:] for _, block in self.in_blocks()]
+            self._largest = -np.sort(-np.concatenate(tops), axis=1)
+        return self._largest[:, : self.n - cut]
+
+    @functools.cached_property
     def shift(self):
         """A number d >= 0 such that S + d I is semidefinite."""
-        if self._shift is None:
-            self._shift = max(largest_eigenvalue(-self.S), 0.0)
-        return self._shift
+        return max(largest_eigenvalue(-self.S), 0.0)
+
+    def rounding(self, size):
+        """Return the most that errors of entries change on `size` features; inner products have gamma |a_i||a_j|."""
+        sizes = most((self.rows**2).sum(axis=0), size) + sum(v for v, _ in self.taken)
+        return gamma(2 * len(self.rows) + 16) * 1.01 * sizes
 
     def lack(self, size, count):
         """Return what a bound on `size` features adds because S need not be semidefinite: `count` shifts, or less."""
-        if count == 0 or self.rows is None or len(self.rows) >= self.n:
+        if count == 0 or self.rows is None or (len(self.rows) >= self.n and not self.loose):
             return count * self.shift * (1 + 4 * U) if count else 0.0
-        # An inner product of q terms has an error of at most gamma(q) |a_i||a_j|. Each matrix of rank one that was
-        # taken out makes at most one eigenvalue negative.
-        sizes = most((self.rows**2).sum(axis=0), size) + sum(self.taken)
-        rounding = count * gamma(2 * len(self.rows) + 16) * 1.01 * sizes
-        return rounding + (min(count, len(self.taken)) * self.shift if self.taken else 0.0)
+        # Each matrix of rank one that was taken out makes at most one eigenvalue negative.
+        return count * self.rounding(size) + (min(count, len(self.taken)) * self.shift if self.taken else 0.0)
 
 
 def of_rows(X, center, scale, w):
@@ -344,52 +375,47 @@ def of_rows(X, center, scale, w):
     if scale:
         A /= np.where(constant, 1.0, np.sqrt(squares / D))
     A *= np.sqrt(w / D)[:, None]
-    return Matrix(A.T @ A, A)
+    return Matrix(A.T @ A if A.shape[1] <= LARGEST_MATRIX else None, A)
 
 
 def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digest of the certificate."""
     m = c["recipe"]
-    if m["given"] not in ("rows", "covariance") or m["missing"] not in (None, "pairwise", "em"):
-        raise RejectedError("The certificate does not say how its matrix was made.")
+    known = m["given"] in ("rows", "covariance") and m["missing"] in (None, "pairwise", "em")
+    refuse(not known, "The certificate does not say how its matrix was made.")
     for flagged in ("center", "scale", "weighted"):
         flag(m[flagged])
-    if type(m["iterations"]) is not int or type(m["ridge"]) not in (int, float):
-        raise UnreadableError("the recipe has numbers that are none.")
-    if m["given"] == "covariance" and (m["missing"] is not None or m["weighted"]):
-        raise RejectedError("A matrix has no missing values and no weights.")
-    if m["missing"] is not None:
-        raise NotCoveredError("S is made from rows with missing values.")
-    if c["n_features"] > LARGEST_MATRIX:
-        raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
-    if m["weighted"] != (weights is not None):
-        raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
+    fits = type(m["iterations"]) is int and type(m["ridge"]) in (int, float)
+    damaged(not fits, "the recipe has numbers that are none.")
+    square, n = m["given"] == "covariance", c["n_features"]
+    refuse(square and (m["missing"] is not None or m["weighted"]), "A matrix has no missing values and no weights.")
+    refuse(m["missing"] is not None, "S is made from rows with missing values.", NotCoveredError)
+    refuse(square and n > LARGEST_MATRIX, f"The matrix has more than {LARGEST_MATRIX} features.", NotCoveredError)
+    refuse(m["weighted"] != (weights is not None), "The certificate needs --weights, or they are one too many.")
     table = np.asarray(table, dtype=float)
-    if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
-        raise RejectedError("The data have another number of columns, or values that are missing.")
-    if m["given"] == "covariance":
-        if len(table) != table.shape[1]:
-            raise RejectedError("The certificate is about a matrix, and the data are none.")
+    refuse(table.ndim != 2 or table.shape[1] != n, "The data have another number of columns.")
+    refuse(not np.isfinite(table).all(), "The data have missing values.")
+    if square:
+        refuse(len(table) != table.shape[1], "The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
-        if digest(S) != c["digest"]:
-            raise RejectedError("The matrix is not the one of the certificate: its digest is another.")
+        refuse(digest(S) != c["digest"], "The matrix is not the one of the certificate: its digest is another.")
         if m["scale"]:
             deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
             S = S / deviations / deviations[:, None]
         return Matrix(S)
-    if digest(table, weights) != c["digest"]:
-        raise RejectedError("The rows are not those of the certificate: their digest is another.")
+    refuse(digest(table, weights) != c["digest"], "The rows are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return of_rows(table, m["center"], m["scale"], w)
 
 
 def deflated(S, rule, earlier):
     """Return S after components were taken out."""
-    if rule not in DEFLATIONS:
-        raise RejectedError(f"There is no deflation named {rule!r}.")
+    refuse(rule not in DEFLATIONS, f"There is no deflation named {rule!r}.")
     orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
-    A = S.rows if S.rows is not None and len(S.rows) < S.n else None
-    S, directions, taken = S.S, [], ()
+    refuse(S.loose and rule == "hotelling", "Hotelling's deflation of rows that are too long.", NotCoveredError)
+    A = S.rows if S.loose or (S.rows is not None and len(S.rows) < S.n) else None
+    by_rows = A is not None and rule != "hotelling"  # both other rules leave a factor
+    M, directions, taken = S.whole, [], []
     for z in earlier:
         if orthogonalized:
             for q in directions + directions:
@@ -398,20 +424,21 @@ def deflated(S, rule, earlier):
                 continue
             z = z / np.linalg.norm(z)
             directions.append(z)
-        y = S @ z
+        y = A.T @ (A @ z) if by_rows else M @ z
         v = z @ y
         if v <= 0:
             continue
-        if rule == "hotelling":
-            S, taken = S - v * np.outer(z, z), (*taken, float(v))
-        elif A is not None:  # both other rules leave a factor
+        if by_rows:
             A = A - np.outer(A @ z, z if rule == "projection" else y / v)
-            S = A.T @ A
+        elif rule == "hotelling":
+            M, taken = M - v * np.outer(z, z), [*taken, (float(v), z)]
         elif rule == "projection":
-            S = S - np.outer(z, y) - np.outer(y, z) + v * np.outer(z, z)
+            M = M - np.outer(z, y) - np.outer(y, z) + v * np.outer(z, z)
         else:
-            S = S - np.outer(y, y) / v
-    return Matrix(S, A, taken)
+            M = M - np.outer(y, y) / v
+    if by_rows:
+        M = None if S.loose else A.T @ A
+    return Matrix(M, A, taken)
 
 
 def gamma(m):
@@ -420,7 +447,8 @@ def gamma(m):
 
 def above(*terms):
     """Return an upper bound on a sum."""
-    return math.nextafter(math.fsum(terms), math.inf)
+    total = math.fsum(terms)
+    return total if total == -math.inf else math.nextafter(total, math.inf)
 
 
 def most(values, count):
@@ -456,47 +484,154 @@ def largest_eigenvalue(M):
 
 def names_of(w):
     """Return the names that the bound of a witness may have."""
-    kind = w["type"]
-    if kind == "DualWitness":
-        return [w["kind"], "row levels"]
-    if kind == "EliminationWitness":
-        return names_of(w["inner"])
-    if kind == "TwoGroupsWitness":
-        return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
-    own = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ExhaustiveWitness": "exhaustive"}
-    own |= {"Proposition2Witness": "Proposition 2", "BlockWitness": "blocks", "TreeWitness": "branch and bound"}
-    own |= {"JointWitness": "span"}
-    return [own[kind]]
+    if w["type"] == "StepsWitness":
+        return [name for step in w["steps"] if step["how"]["type"] in BOUNDS for name in names_of(step["how"])]
+    names = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ThresholdWitness": "threshold"}
+    names |= {"ExhaustiveWitness": "exhaustive", "Proposition2Witness": "Proposition 2", "JointWitness": "span"}
+    if w["type"] == "TreeWitness":
+        return ["branch and bound", "row levels"]
+    return [w["kind"], "row levels"] if w["type"] == "DualWitness" else [names[w["type"]]]
 
 
 def bound(w, S, k, inside, depth=0):
     """Return the upper bound of a witness over supports of k features of S that contain those inside."""
-    if depth > 8:
-        raise RejectedError("Witnesses are nested too deep.")
     kind = w["type"] if isinstance(w, dict) else None
-    if kind not in BOUNDS:
-        raise RejectedError("No witness.")
+    refuse(kind not in BOUNDS or (depth and kind == "StepsWitness"), "There is no witness where one is needed.")
     value = BOUNDS[kind](w, S, k, inside, depth)
-    if math.isnan(value):
-        raise RejectedError("The witness proves nothing.")
+    value = above(value, S.rounding(k)) if S.loose and kind != "StepsWitness" else value
+    return math.inf if math.isnan(value) else value
+
+
+def circles(S, count):
+    """Return upper bounds on S_ii plus the `count` largest |S_ij| of each row."""
+    return np.nextafter(S.variances + S.largest(count).sum(axis=1) * (1 + gamma(count + 4)), np.inf)
+
+
+def by_threshold(w, S, k, inside, depth):
+    """Shrink the entries by t. A matrix C >= 0 off its diagonal has lmax(C) <= max_i (Cd)_i / d_i for any d > 0."""
+    t, found, total = number(w["threshold"]), [], 0
+    refuse(t < 0, "A threshold is negative.")
+    for features, block in S.in_blocks():
+        i, j = np.nonzero(block > t)
+        found.append((features[i], j, block[i, j] - t))
+        total += len(i)
+        refuse(total > MOST_ABOVE, f"More than {MOST_ABOVE} entries are above the threshold.", NotCoveredError)
+    i, j, x = (np.concatenate(part) for part in zip(*found, strict=True))
+    count = np.bincount(i, minlength=S.n)
+    growth, d, best = 1 + gamma(int(count.max()) + 8), np.ones(S.n), math.inf
+    for _ in range(POWER_STEPS):
+        image = np.bincount(i, x * d[j], S.n)
+        quotients = np.nextafter(S.variances + image / d * growth, np.inf)
+        best = min(best, float(np.where(count > 0, quotients, S.variances).max()))
+        power = image + (S.variances - min(S.variances.min(), 0.0)) * d
+        if not power.max() > 0:
+            break
+        d = np.maximum(power / power.max(), 1e-3)
+    return above(best, (k - 1) * t * (1 + 4 * U))
+
+
+def by_steps(w, S, k, inside, depth):
+    """Bound the supports of at most q of some features W in each step, by a witness or by steps before it.
+
+    If features are known to be inside, steps for k features are about the supports that contain these, and no others.
+    """
+    done, parts, W = [], {}, NONE
+
+    def earlier(place):
+        refuse(type(place) is not int or not 0 <= place < len(done), "A step follows from one that is not before it.")
+        return done[place]
+
+    def part(W):
+        if len(W) == S.n:
+            return S
+        if W.tobytes() not in parts:
+            parts[W.tobytes()] = S.part(W)
+        return parts[W.tobytes()]
+
+    for step in w["steps"]:
+        q, how, witness = step["cardinality"], step["how"], None
+        refuse(type(q) is not int or not 1 <= q <= k, "A step is about more features than the bound.")
+        W = np.arange(S.n) if step["features"] is None else features(step["features"], S.n)
+        refuse(not len(W) or (np.diff(W) <= 0).any(), "The features of a step are not in increasing order.")
+        known = inside if q == k else NONE
+        if how["type"] == "ByVariances":
+            value = by_variances(S, q, W, known, [earlier(place) for place in how["steps"]])
+        elif how["type"] == "ByRows":
+            value = by_rows(part, q, W, known, earlier, how)
+        else:
+            witness = how if how["type"] != "Again" else earlier(how["step"])[4]
+            same = witness is how or np.array_equal(earlier(how["step"])[1], W)
+            refuse(witness is None or not same, "A step uses a witness again that is about other features.")
+            value = -math.inf  # without a known feature there is no support
+            if np.isin(known, W).all():
+                value = bound(witness, part(W), min(q, len(W)), np.searchsorted(W, known), 1)
+        done.append((q, W, value, len(known) > 0, witness if witness is how else None))
+    refuse(not done or q < k or step["features"] is not None, "The last step is not the bound that is claimed.")
     return value
 
 
-def by_trace(w, S, k, inside, depth):
-    return above(most(S.variances, k), S.lack(k, k - 1))
+def larger(b, s, square):
+    """Return upper bounds on the larger eigenvalues of [[b, c], [c, s]], where c^2 <= `square`."""
+    root = np.sqrt((b - s) ** 2 / 4 + square) * (1 + 16 * U)
+    return (b + s) / 2 + root + 4 * U * (abs(b) + np.abs(s))
 
 
-def by_row_sums(w, S, k, inside, depth):
-    others = np.abs(S.S)
-    np.fill_diagonal(others, 0.0)
-    sums = -np.sort(-others, axis=1)[:, : k - 1].sum(axis=1)
-    return above(float((S.variances + sums * (1 + gamma(k + 4))).max()), gamma(2) * float(np.abs(S.S).max()) * k)
+def by_variances(S, q, W, known, given):
+    """Bound supports of which j features are hidden: in W, but not among the features K of the steps given.
+
+    Two diagonal blocks of a semidefinite matrix have the largest eigenvalues a and b, so that the whole has at most
+    a + b. If S is semidefinite less a matrix on K of norm e, the entries between the blocks have c^2 <= (a + e) b.
+    """
+    K, q, best = given[0][1], min(q, len(W)), -math.inf
+    same = all(np.array_equal(K, of) and (len(known) or not some) for _, of, _, some, _ in given)
+    refuse(not same or not np.isin(K, W).all(), "The steps behind a step by variances are about other features.")
+    hidden, far = np.setdiff1d(W, K), None
+    if S.taken and S.rows is not None and not any(z[hidden].any() for _, z in S.taken):
+        far = sum(v * float(z @ z) for v, z in S.taken) * (1 + gamma(S.n + 8))
+    for j in range(max(0, q - len(K)), min(q, len(hidden)) + 1):
+        if not j and not np.isin(known, K).all():
+            continue
+        # What is known of some supports only holds for a support of these, and not for a part of it.
+        a = [value for size, _, value, some, _ in given if size >= q - j and not (some and j)]
+        a = min([*a, above(most(S.variances[K], q - j), S.lack(q, q - j - 1))]) if j < q else 0.0
+        b = most(S.variances[hidden], j)
+        both = above(a, b, S.lack(q, j)) if j else a
+        if j and far is not None:
+            a = max(a, 0.0)
+            both = min(both, above(float(larger(a, b, (a + far) * b * (1 + 8 * U))), q * S.rounding(q)))
+        best = max(best, both)
+    return best
+
+
+def by_rows(part, q, W, known, earlier, how):
+    """Bound the supports with a feature i that is not among the features K of the step `kept`.
+
+    By the row i, the value is at most the larger eigenvalue of [[b, c], [c, S_ii]], where b bounds q - 1 features, and
+    c is the length of the q - 1 largest |S_ij|. By the row r in which the eigenvector is largest, it is at most S_rr
+    plus the q - 1 largest |S_rj|. If r is not i, |S_ri| is among those that are added.
+    """
+    size, K, inner, some, _ = earlier(how["kept"])
+    refuse(not np.isin(K, W).all() or size < q or (some and not len(known)), "A step keeps features of another kind.")
+    out = np.flatnonzero(~np.isin(W, K))
+    S = part(W)
+    if q == 1:
+        return max([inner, *S.variances[out].tolist()])
+    size, of, b, some, _ = earlier(how["smaller"])
+    refuse(not np.isin(W, of).all() or size < q - 1 or some, "A step by rows needs a bound on all smaller supports.")
+    if not len(out):
+        return inner
+    squares = (S.largest(q - 1)[out] ** 2).sum(axis=1) * (1 + gamma(q + 4))
+    strong, long, short = features(how["strong"], S.n), circles(S, q - 1), circles(S, q - 2)
+    anchored = np.maximum(long[out], np.delete(long, strong).max(initial=-math.inf))
+    for r in strong:
+        reached = np.minimum(long[r], np.nextafter(short[r] + S.entries(strong[strong == r])[0][out], np.inf))
+        anchored = np.maximum(anchored, np.where(out == r, -math.inf, reached))
+    return max(inner, float(np.fmin(larger(b, S.variances[out], squares), anchored).max()))
 
 
 def by_listing(w, S, k, inside, depth):
     free = np.setdiff1d(np.arange(S.n), inside).tolist()
-    if math.comb(len(free), k - len(inside)) > MOST_SUPPORTS:
-        raise RejectedError("There are too many supports to list.")
+    refuse(math.comb(len(free), k - len(inside)) > MOST_SUPPORTS, "There are too many supports to list.")
     choices, best = itertools.combinations(free, k - len(inside)), -math.inf
     while batch := list(itertools.islice(choices, BATCH)):
         T = np.array([[*inside.tolist(), *choice] for choice in batch], dtype=np.intp)
@@ -539,9 +674,7 @@ class Point:
             beyond = (cross - limits[:, None]).max(axis=0, initial=0.0) * (1 + 4 * U)
             self.level = np.maximum(beyond, among.max(axis=1))
             own = np.maximum(own, np.minimum(limits, cross.max(axis=1)))
-            p = max(number(w["price"]), 0.0)
-            steep = self.level - self.level**2 / (4 * p) if p > 0 else -self.level
-            self.free_diagonal(np.where(self.level <= 2 * p, p, steep))
+            self.free_diagonal(own_levels(number(w["price"]), self.level))
         if L is not None:
             self.g[self.places] = level_prices(L.diagonal(), own)
         if N is not None:
@@ -605,8 +738,7 @@ def point_of(w, S, inside, alive=None, n=None):
     known = np.searchsorted(number_of, known)
     levels, norms, kept = w["levels"], w["norms"], w["kept"]
     if kept is None:
-        if alive is not None:
-            raise RejectedError("A point of a tree must say which features it keeps.")
+        refuse(alive is not None, "A point of a tree must say which features it keeps.")
         L = None if levels is None else floats(levels, (S.n, S.n))
         return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
     kept = features(kept, n)
@@ -619,7 +751,8 @@ def point_of(w, S, inside, alive=None, n=None):
     stays = np.flatnonzero(np.isin(kept, number_of))
     cut = np.ix_(stays, stays)
     places = np.searchsorted(number_of, kept[stays])
-    return Point(w, S, known, L[cut], None if N is None else N[cut], places, size.max(axis=1)[stays])
+    most = np.abs(w["most"]) if "most" in w else size.max(axis=1)
+    return Point(w, S, known, L[cut], None if N is None else N[cut], places, most[stays])
 
 
 def by_dual(w, S, k, inside, depth):
@@ -644,8 +777,7 @@ def distance(M, A):
 
 def l0(A, W, rho, k):
     """Return the l0 bound of a factor, directions and a penalty."""
-    if rho < 0:
-        raise RejectedError("A penalty is negative.")
+    refuse(rho < 0, "A penalty is negative.")
     q = len(A)
     squares = (A**2).sum(axis=0) * (1 + gamma(q + 4))
     active = (squares > rho) & A.any(axis=0)
@@ -685,108 +817,97 @@ def by_proposition_2(w, S, k, inside, depth):
     return above(l0(A, W, rho, k), -d, away)
 
 
-def by_blocks(w, S, k, inside, depth):
-    threshold, label = number(w["threshold"]), np.full(S.n, -1)
-    for place, (block, _) in enumerate(w["blocks"]):
-        block = features(block, S.n)
-        if not len(block) or (label[block] >= 0).any():
-            raise RejectedError("A feature is in two blocks, or a block is empty.")
-        label[block] = place
-    zero = (np.abs(S.S) <= threshold) | (label[:, None] != label) | (label < 0)
-    np.fill_diagonal(zero, False)
-    left = Matrix(np.where(zero, 0.0, S.S))
-    values = [float(x) for x in S.variances[label < 0]]
-    for place, (_, inner) in enumerate(w["blocks"]):
-        block = features(w["blocks"][place][0], S.n)
-        values.append(bound(inner, left.part(block), min(k, len(block)), NONE, depth + 1))
-    return above(max(values), (k - 1) * float(np.abs(S.S[zero]).max(initial=0.0)) * (1 + 4 * U))
-
-
-def by_elimination(w, S, k, inside, depth):
-    kept, rows = features(w["kept"], S.n), flag(w["rows"])
-    out, values = np.setdiff1d(np.arange(S.n), kept), []
-    if len(kept):
-        members = np.flatnonzero(np.isin(kept, inside))
-        values.append(bound(w["inner"], S.part(kept), min(k, len(kept)), members, depth + 1))
-    if len(out) and k == 1:
-        values.append(float(S.variances[out].max()))
-    elif len(out):
-        b, s = bound(w["before"], S, k - 1, NONE, depth + 1), S.variances[out]
-        reach = np.full(len(out), math.inf)
-        if not rows or S.factor is not None:
-            reach = np.array([above(b, x, S.lack(k, 1)) for x in s])
-        if rows:
-            squares = S.S[out] ** 2
-            squares[np.arange(len(out)), out] = 0.0
-            c2 = -np.sort(-squares, axis=1)[:, : k - 1].sum(axis=1) * (1 + gamma(k + 4))
-            larger = (b + s) / 2 + np.sqrt((b - s) ** 2 / 4 + c2) * (1 + 16 * U) + 4 * U * (abs(b) + np.abs(s))
-            reach = np.minimum(reach, larger)
-        values.append(float(reach.max()))
-    return max(values, default=-math.inf)
-
-
-def by_two_groups(w, S, k, inside, depth):
-    kept = features(w["kept"], S.n)
-    if not len(kept):
-        raise RejectedError("The first group is empty.")
-    part, given = S.part(kept), []
-    for q, inner in w["bounds"]:
-        if type(q) is not int or not 1 <= q <= min(k, len(kept)):
-            raise RejectedError("A bound of the first group has a cardinality that it cannot have.")
-        given.append((q, bound(inner, part, q, NONE, depth + 1)))
-    others, values = np.delete(S.variances, kept), []
-    for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
-        q, tried = k - j, [value for size, value in given if size >= k - j]
-        tried = [*tried, above(most(part.variances, q), S.lack(k, q - 1))] if q else [0.0]
-        values.append(above(min(tried), most(others, j), S.lack(k, j)))
-    return max(values)
-
-
 def by_tree(w, S, k, inside, depth):
-    nodes, pending, reached, best = w["nodes"], [(0, np.arange(S.n), inside)], set(), -math.inf
+    nodes, pending, best = nodes_of(w), [(np.arange(S.n), inside)], -math.inf
     while pending:
-        place, alive, members = pending.pop()
-        if type(place) is not int or not 0 <= place < len(nodes) or place in reached:
-            raise RejectedError("A node of the tree is missing, or is reached twice.")
-        reached.add(place)
-        node = nodes[place]
-        for decision in node["decisions"]:
-            if empty(alive, members, k):
-                break
-            best = max(best, decided(decision, S, k, alive, members))
-            out, into = features(decision["out"], S.n), features(decision["into"], S.n)
-            alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
-        if empty(alive, members, k):
+        (alive, members), (rounds, end) = pending.pop(), next(nodes, (None, None))
+        if rounds is None:
+            raise RejectedError("The tree ends before all cases are bounded.")
+        for point, decisions in rounds:
+            for out, into, price in decisions:
+                if empty(alive, members, k):
+                    break
+                out, into = features(out, S.n), features(into, S.n)
+                best = max(best, decided(point, out, into, price, S, k, alive, members))
+                alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
+        if end >= 0:
+            if end not in alive or end in members:
+                raise RejectedError("A node of the tree is not divided by an open feature.")
+            pending += [(alive, np.union1d(members, [end])), (alive[alive != end], members)]
+        elif empty(alive, members, k):
             continue
-        part, known = S.part(alive), np.searchsorted(alive, members)
-        if node["bound"] is not None and node["bound"]["type"] == "ExhaustiveWitness":
-            best = max(best, by_listing(None, part, k, known, depth))
-        elif node["bound"] is not None:
-            p = point_of(node["bound"], part, known, alive, S.n)
+        elif end == -1 and rounds:
+            p = point_of(rounds[-1][0], S.part(alive), np.searchsorted(alive, members), alive, S.n)
             best = max(best, above(p.top(), p.paid(k)))
+        elif end == -2:
+            best = max(best, by_listing(None, S.part(alive), k, np.searchsorted(alive, members), depth))
         else:
-            feature, later = node["feature"], (node["without"], node["within"])
-            open_ = type(feature) is int and feature in alive and feature not in members
-            if not open_ or not all(type(child) is int and child > place for child in later):
-                raise RejectedError("A node of the tree is not divided by an open feature into two later nodes.")
-            pending.append((node["without"], alive[alive != feature], members))
-            pending.append((node["within"], alive, np.union1d(members, [feature])))
+            raise RejectedError("A node of the tree has no end.")
+    if next(nodes, None) is not None:
+        raise RejectedError("The tree has a node that belongs to no case.")
     return best
+
+
+def nodes_of(w):
+    """Yield the nodes of a tree: its rounds, which are a point and decisions, and its end."""
+    lists, places = [w["cases"], w["numbers"], w["codes"]], [0, 0, 0]
+    if [(x.ndim, str(x.dtype)) for x in lists] != [(1, "int64"), (1, "float64"), (1, "int8")]:
+        raise RejectedError("A tree does not have its three lists.")
+
+    def take(which, count):
+        begin, places[which] = places[which], places[which] + count
+        if not 0 <= count <= len(lists[which]) - begin:
+            raise RejectedError("A tree is cut short.")
+        return lists[which][begin : begin + count]
+
+    def one():
+        return int(take(0, 1)[0])
+
+    def unpacked():
+        kept, inside, width, count = take(0, one()), take(0, one()), one(), one()
+        n, known, pairs = len(kept), np.isin(kept, inside), len(kept) * (len(kept) - 1) // 2
+        price, norm_price, steps, floor = take(1, 4).tolist()
+        own, m, v = take(1, 2 * known.sum()), take(1, n), take(1, n)
+        codes = take(2, (1 + (width == 2)) * pairs).astype(float)
+        D, h = np.zeros((n, n)), (m[:, None] + m) / 2
+        D[np.triu_indices(n, 1)] = codes if width == 1 else 256 * codes[:pairs] + codes[pairs:]
+        D = (D + D.T) / steps * np.maximum(h, floor)
+        P = np.clip(D, -h, h)
+        g, c = np.full(n, price), np.full(n, norm_price)
+        g[known], c[known] = np.split(own, 2)
+        L, N = P * m[:, None] / np.where(h > 0, h, 1.0), 2 * (D - P) * v[:, None]
+        N /= np.where(v[:, None] + v > 0, v[:, None] + v, 1.0)
+        q = (N**2).sum(axis=1)
+        L[np.diag_indices(n)] = own_levels(g, m)
+        N[np.diag_indices(n)] = np.where(c > 0, c - q / (4 * np.where(c > 0, c, 1.0)), -np.sqrt(q))
+        w = {"inside": inside, "kept": kept, "levels": L, "norms": N if (D != P).any() else None, "price": price}
+        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m}
+        return w, [(take(0, one()), take(0, one()), take(1, 1)) for _ in range(count)]
+
+    with np.errstate(all="ignore"):
+        while places[0] < len(lists[0]):
+            yield [unpacked() for _ in range(one())], one()
+    if places != [len(x) for x in lists]:
+        raise RejectedError("A tree has numbers that belong to no node.")
+
+
+def own_levels(g, m):
+    """Return the diagonal of rows of L that cost about g."""
+    return np.where(g > 0, np.where(m <= 2 * g, g, m - m * m / (4 * np.where(g > 0, g, 1.0))), -m)
 
 
 def empty(alive, members, k):
     return len(alive) < k or len(members) > k or not np.isin(members, alive).all()
 
 
-def decided(decision, S, k, alive, members):
+def decided(w, out, into, price, S, k, alive, members):
     """Return an upper bound on the supports that a decision excludes."""
     known = np.searchsorted(alive, members)
-    if decision["witness"]["type"] != "DualWitness":
-        raise RejectedError("A decision needs a dual point.")
-    out, into = features(decision["out"], S.n), features(decision["into"], S.n)
     if len(np.intersect1d(out, into)):
         raise RejectedError("A decision puts a feature both out and in.")
-    p = point_of(decision["witness"], S.part(alive), known, alive, S.n)
+    raised, levels = np.flatnonzero(np.isin(w["kept"], out)), w["levels"].copy()
+    levels[raised, raised] = own_levels(price, w["most"][raised])
+    p = point_of({**w, "levels": levels}, S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)
@@ -802,23 +923,23 @@ def decided(decision, S, k, alive, members):
 
 NONE = np.empty(0, dtype=np.intp)
 BOUNDS = {
-    "TraceWitness": by_trace,
-    "RowSumWitness": by_row_sums,
+    "TraceWitness": lambda _w, S, k, *_: above(most(S.variances, k), S.lack(k, k - 1)),
+    "RowSumWitness": lambda _w, S, k, *_: float(circles(S, k - 1).max()),
     "ExhaustiveWitness": by_listing,
     "DualWitness": by_dual,
     "Proposition2Witness": by_proposition_2,
-    "BlockWitness": by_blocks,
-    "EliminationWitness": by_elimination,
-    "TwoGroupsWitness": by_two_groups,
+    "ThresholdWitness": by_threshold,
     "TreeWitness": by_tree,
+    "StepsWitness": by_steps,
 }
 
 
 def lower_of(S, support, z):
     """Return a lower bound on z'Sz / z'z."""
-    B = S.S[np.ix_(support, support)]
+    B = S.part(support).S
     error = gamma(2 * len(z) + 8) * float(np.abs(z) @ np.abs(B) @ np.abs(z))
     least, square = float(z @ B @ z) - 1.01 * error, math.fsum(z * z)
+    least -= S.rounding(len(z)) * square * 1.01 if S.loose else 0.0
     return math.nextafter(least / (square * (1 + 4 * U if least > 0 else 1 - 4 * U)), -math.inf)
 
 
@@ -836,8 +957,7 @@ def joint_lower(S, support, Z):
     moved = gamma(r + 4) * float(norm(np.abs(Z.T) @ np.abs(R))) * 1.01
     length = float(norm(Y)) * 1.01
     e = float(norm(Y.T @ Y - np.eye(r))) + gamma(len(B) + 8) * length**2 + 2 * length * moved + moved**2
-    if not e < 0.5:
-        raise RejectedError("The components are dependent.")
+    refuse(not e < 0.5, "The components are dependent.")
     size = float(norm(B)) * 1.01
     loss = size * (2 * length * moved + moved**2) + gamma(3 * len(B) + r + 16) * length**2 * float(norm(np.abs(B)))
     return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
@@ -853,8 +973,7 @@ def joint_upper(w, S, sizes):
             kept = features(w["kept"], S.n)
             part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), S.lack(K, K))
         if flag(w["by_rows"]):
-            if part.factor is None:
-                raise NotCoveredError("The factor of the matrix is not known.")
+            refuse(part.factor is None, "The factor of the matrix is not known.", NotCoveredError)
             part = Matrix(part.factor @ part.factor.T)
         F = floats(w["factor"], (part.n, None))
         left = part.S - F @ F.T
@@ -878,24 +997,20 @@ def judged(c, table, weights, names):
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
-    if lower > upper or margin < 0:
-        raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
-    if not isinstance(c["versions"], dict) or not all(isinstance(text, str) for text in c["versions"].values()):
-        raise RejectedError("The versions are not texts.")
-    if sizes.ndim != 1 or sizes.dtype != int or not len(sizes):
-        raise RejectedError("There is not one cardinality for each component.")
+    refuse(lower > upper or margin < 0, "The lower bound is above the upper bound, or the margin is negative.")
+    texts = isinstance(c["versions"], dict) and all(isinstance(text, str) for text in c["versions"].values())
+    refuse(not texts, "The versions are not texts.")
+    refuse(sizes.ndim != 1 or sizes.dtype != int or not len(sizes), "There is not one cardinality for each component.")
     loadings = floats(c["loadings"], (len(sizes), len(support)))
     used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
-    if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
-        raise RejectedError("A component has more features than its cardinality, or there are fewer allowed.")
-    if not np.isin(support, allowed).all() or not np.isin(forced, support).all():
-        raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
-    if not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all():
-        raise RejectedError("The loadings are not of unit length.")
+    fits = ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all()
+    refuse(not fits, "A component has more features than its cardinality, or there are fewer allowed.")
+    refuse(not np.isin(support, allowed).all(), "The support has features that are not allowed.")
+    refuse(not np.isin(forced, support).all(), "The support lacks features that are forced in.")
+    refuse(not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all(), "The loadings are not of unit length.")
     if (c["deflation"] is None) != (c["earlier"] is None):
         raise RejectedError("There is a deflation without components, or the other way round.")
-    if c["feature_names"] is not None and len(c["feature_names"]) != n:
-        raise RejectedError("There is not one name for each feature.")
+    refuse(c["feature_names"] is not None and len(c["feature_names"]) != n, "There is not one name for each feature.")
     S = matrix_of(c, by_name(table, names, c["feature_names"], c["recipe"]["given"] == "covariance"), weights)
     if c["deflation"] is not None:
         earlier = floats(c["earlier"], (None, n))
@@ -903,8 +1018,7 @@ def judged(c, table, weights, names):
             raise RejectedError("The components taken out are not of unit length.")
         S = deflated(S, c["deflation"], earlier)
     found = lower_of(S, support, loadings[0]) if len(sizes) == 1 else joint_lower(S, support, loadings)
-    if not found >= lower:
-        raise RejectedError(f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
+    refuse(not found >= lower, f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
     part = S if c["allowed"] is None else S.part(allowed)
     if c["witness"]["type"] == "JointWitness":
         proved = joint_upper(c["witness"], part, sizes.tolist())

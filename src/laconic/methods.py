@@ -2,8 +2,9 @@
 
 from laconic.bounds.disjoint import DisjointExact
 from laconic.bounds.dspca import Dspca
-from laconic.bounds.exact import Exact, Penalized
 from laconic.bounds.names import SOLVERS, get_solver
+from laconic.bounds.penalized import Penalized
+from laconic.bounds.prove import Exact
 from laconic.search import (
     ApproximateGreedy,
     Auto,

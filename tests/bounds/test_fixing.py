@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.bounds.fixing import DecidedFeatures
+from laconic.bounds.fixing import DecidedFeatures, packed
+from laconic.covariance import DenseCovariance
+from laconic.proof.witness_tree import Case
 from laconic.relaxations.elementary import estimated_largest_eigenvalue_bound
 from laconic.relaxations.rows import Aside, RowLevels, priced_levels, priced_norms
 from matrices import KINDS, gaussian, size_of, supports, values
@@ -41,7 +43,7 @@ def check(S, solution, beat, inside):
     for feature in inside:
         assert feature not in decided_features.into
         assert feature not in decided_features.out
-    decided = [np.concatenate([out, into]) for _, out, into in decided_features.steps]
+    decided = [np.concatenate([step.out, step.into]) for step in decided_features.steps]
     together = np.concatenate([decided_features.into, decided_features.out])
     assert sorted(np.concatenate([*decided, np.empty(0, dtype=np.intp)]).tolist()) == sorted(together.tolist())
     return len(together)
@@ -111,3 +113,17 @@ def test_a_feature_aside_that_stands_out_stops_the_others_from_being_decided():
     larger[:6, :6], larger[6, 6] = S, 2 * beat
     # The same point read as one on seven features, the last aside: each of the others is in a better support.
     assert check(larger, alone, beat, ()) == 0
+
+
+@pytest.mark.parametrize("inside", [(), (0, 1, 2)])
+@pytest.mark.parametrize("k", [4, 12])
+def test_a_packed_point_bounds_as_well(inside, k):
+    """With many digits nothing is lost, also if rows of features inside hold nothing; with few digits, a little."""
+    for seed in range(3):
+        S = gaussian(40, seed)
+        S[:6, :6] += 4.0
+        case = Case(DenseCovariance(S), k, np.arange(40), np.array(inside, dtype=int))
+        relaxed = RowLevels(max_iterations=200).solve(S, k, inside=np.array(inside, dtype=int))
+        many, few = (case.bounded(packed(relaxed, np.arange(40), 1.0, digits)).value for digits in (32639, 127))
+        assert many <= relaxed.estimate * (1 + 1e-4)
+        assert few <= relaxed.estimate * (1 + 1e-2)

@@ -5,17 +5,17 @@ import pytest
 from studies.data import load_benchmark
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
-from laconic.bounds import exact, fixing
+from laconic.bounds import fixing
 from laconic.bounds import tree as run
-from laconic.bounds.exact import Exact, Penalized
+from laconic.bounds.prove import Exact
 from laconic.bounds.tree import TreeSearch
 from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.proof import proved_upper
-from laconic.proof.witness_tree import TreeWitness
+from laconic.proof.witness_tree import Branch, TreeWitness
 from laconic.relaxations import rows as row_levels
-from laconic.search import Exhaustive
+from laconic.search import Auto, Exhaustive
 from laconic.search.problem import Problem, Status
 from laconic.search.support import finish
 from matrices import KINDS, gaussian, size_of, truth
@@ -37,7 +37,7 @@ class BadStart:
 @pytest.fixture
 def tree(monkeypatch):
     """Make the tree do the work: a bad first support, no listing of supports, features set aside."""
-    monkeypatch.setattr(exact, "Auto", BadStart)
+    monkeypatch.setitem(globals(), "Auto", BadStart)
     monkeypatch.setattr(run.Run, "_round", lambda *_: None)
     monkeypatch.setattr(fixing, "SUPPORTS_ONE_BY_ONE", 1)
     monkeypatch.setattr(fixing, "FEW_SIGNED", 1)
@@ -47,7 +47,7 @@ def tree(monkeypatch):
 def solve(S, k, *, forced=(), nonnegative=False, monitor=None, **settings):
     forced = np.array(forced, dtype=np.intp)
     problem = Problem(DenseCovariance(S, semidefinite=False), k, forced, nonnegative, monitor or Monitor())
-    return Exact(**{"workers": 1, **settings}).search(problem, exact.Auto(polish=1).solve(problem))
+    return TreeSearch(**{"workers": 1, **settings}).search(problem, Auto(polish=1).solve(problem))
 
 
 def check(S, k, solution, *, gap=1e-7, finished=True):
@@ -72,7 +72,8 @@ def test_every_kind_of_matrix(kind):
         S = KINDS[kind](n, seed)
         for k in range(2 + seed, n + 1, 1 + seed):
             solution = solve(S, k)
-            assert solution.witness is not None
+            # Nothing is proved of numbers out of range.
+            assert solution.witness is not None or size_of(S) > LARGEST_VARIANCE
             check(S, k, solution)
 
 
@@ -100,7 +101,7 @@ def test_features_forced_in(kind):
             assert_valid(solution, S, k, forced=forced)
             assert best <= solution.estimate <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
             assert solution.value == pytest.approx(best, abs=1e-7 * size_of(S))
-            assert not isinstance(solution.witness, TreeWitness)
+            assert proved_upper(S, k, solution.witness, inside=np.array(forced)) >= best - 1e-12 * size_of(S)
 
 
 @pytest.mark.usefixtures("tree")
@@ -120,7 +121,7 @@ def test_nonnegative_loadings(kind, gap):
                 exact = Exhaustive().solve(Problem(DenseCovariance(S, semidefinite=False), k, nonnegative=True))
                 assert solution.value == pytest.approx(exact.value, abs=1e-9 * size)
                 assert solution.status is Status.COMPLETE
-            assert not isinstance(solution.witness, TreeWitness)
+            assert solution.witness is None
 
 
 @pytest.mark.usefixtures("tree")
@@ -161,7 +162,7 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
     covariance.at, covariance.calls = at, 0
     problem = Problem(covariance, 4)
     with ctrl_c_is_caught("the search"):
-        solution = Exact(workers=workers).search(problem, first)
+        solution = TreeSearch(workers=workers).search(problem, first)
     stopped = problem.monitor.stopped is Stop.INTERRUPTED
     assert stopped == (covariance.calls >= at)
     assert solution.status is (Status.INTERRUPTED if stopped else Status.COMPLETE)
@@ -170,7 +171,8 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize(
-    "target", ["DecidedFeatures", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
+    "target",
+    ["DecidedFeatures", "RowLevels.solve", "Branch.bounded", "Branch.divided", "values_of", "above"],
 )
 def test_ctrl_c_anywhere(target, monkeypatch):
     """Whatever is interrupted, what comes back is true."""
@@ -178,8 +180,8 @@ def test_ctrl_c_anywhere(target, monkeypatch):
     places = {
         "DecidedFeatures": (fixing, "DecidedFeatures"),
         "RowLevels.solve": (row_levels.RowLevels, "solve"),
-        "Record.put": (run.Record, "put"),
-        "Record.branched": (run.Record, "branched"),
+        "Branch.bounded": (Branch, "bounded"),
+        "Branch.divided": (Branch, "divided"),
         "values_of": (run, "values_of"),
         "above": (row_levels, "estimated_largest_eigenvalue_bound"),
     }
@@ -212,7 +214,7 @@ def test_the_answer_does_not_depend_on_the_workers(rank):
         assert np.array_equal(one.support, other.support)
         for field in ("value", "estimate", "iterations", "reason"):
             assert getattr(one, field) == getattr(other, field)
-        assert len(one.witness.nodes) == len(other.witness.nodes)
+        assert one.witness.count == other.witness.count
     assert one.iterations > 1
 
 
@@ -233,28 +235,18 @@ def test_settings_that_make_no_sense():
         Exact(workers=0)
 
 
-def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
-    """The upper part of the tree is still a proof, of a weaker bound."""
+@pytest.mark.parametrize("limit", [1, 2, 5, 20, None])
+def test_all_that_the_search_claims_is_proved(limit, monkeypatch):
+    """The bound of the search is proved when it ends, whether the tree is finished or not."""
     monkeypatch.setattr(fixing, "SUPPORTS_ONE_BY_ONE", 1)
     S = gaussian(16, 0)
     problem = Problem(DenseCovariance(S, semidefinite=False), 5)
-
-    def found():
-        bad = finish(problem, np.arange(5), Status.LOCAL, method="")
-        return TreeSearch(workers=1).search(problem, bad, quick=False)
-
-    whole = found()
-    proved = [proved_upper(S, 5, whole.witness)]
-    for numbers in (4000, 1000):
-        monkeypatch.setattr("laconic.bounds.tree.MOST_NUMBERS", numbers)
-        part = found()
-        assert part.estimate == whole.estimate
-        assert "only its upper part can be proved" in part.reason
-        assert len(part.witness.nodes) < len(whole.witness.nodes)
-        proved.append(proved_upper(S, 5, part.witness))
-    assert truth(S, 5) <= proved[0] < proved[1] < proved[2]
-    monkeypatch.setattr("laconic.bounds.tree.MOST_NUMBERS", 300)
-    assert found().witness is None
+    bad = finish(problem, np.arange(5), Status.LOCAL, method="")
+    found = TreeSearch(workers=1, node_limit=limit).search(problem, bad)
+    assert found.bound.witness is found.witness
+    assert truth(S, 5) <= found.bound.value <= found.estimate
+    assert found.bound.value == pytest.approx(found.estimate, rel=1e-11)
+    assert proved_upper(S, 5, found.witness) == pytest.approx(found.bound.value, rel=1e-12)
 
 
 LITERATURE = {
@@ -286,12 +278,3 @@ def test_values_of_the_literature_are_proved(name, k, value):
     assert solution.value <= solution.estimate <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness):
         assert proved_upper(S, k, solution.witness) <= solution.estimate * (1 + 1e-9)
-
-
-@pytest.mark.usefixtures("data_folder")
-@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.COMPLETE), (0.3, Status.GAP_REACHED)])
-def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
-    S = load_benchmark("communities").covariance
-    found = Penalized(0.7, gap=gap).solve(Problem(DenseCovariance(S), 12))
-    assert found.status is status
-    assert (found.estimate - found.value <= 1e-6 * found.value) == (status is Status.COMPLETE)

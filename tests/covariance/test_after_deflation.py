@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.helpers import best_value
 
-from laconic.bounds.least import bound_support
+from laconic.bounds.prove import prove
 from laconic.core.eigenvalues import RowProducts
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
@@ -87,7 +87,7 @@ def test_the_bound_of_a_deflated_problem_holds(kind, seed):
     S = left.submatrix(np.arange(11))
     for k in (2, 5, 9):
         problem = Problem(left, k)
-        bound = bound_support(problem, Auto(exhaustive=0).solve(problem), "fast")
+        bound = prove(problem, Auto(exhaustive=0).solve(problem), "fast")[1]
         assert bound.value >= best_value(S, k) * (1 - 1e-12)
 
 

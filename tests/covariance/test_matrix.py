@@ -1,4 +1,4 @@
-"""Every kind of covariance against the explicit matrix, and against exact arithmetic. Extreme eigenvalues, the rank."""
+"""Every kind of covariance against the explicit matrix, and against exact arithmetic."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -16,16 +16,12 @@ from laconic.covariance import (
     SparseCovariance,
     SubsetCovariance,
     covariance_of,
-    largest_eigenpair,
-    rank_at_least,
-    smallest_eigenvalue,
 )
 from laconic.data.rows import ArraySource
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
-from matrices import fractions, is_semidefinite
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
+from laconic.proof.witness_steps import ByRows, ByVariances, Step, StepsWitness
 
 
 def counts(n, p, seed, density=0.3):
@@ -181,6 +177,10 @@ def test_a_wide_table_stays_a_factor_and_a_tall_one_is_written_out():
     assert isinstance(covariance_of(sp.random(10, 50, 0.5, format="csr", random_state=0))[0], SparseCovariance)
 
 
+def fractions(array):
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
+
+
 def exact_covariance(X, *, center=True, scale=False, weights=None):
     """The covariance of the rows in fractions; the roots of a correlation have sixty digits."""
     X, w = fractions(X), fractions(np.ones(len(X)) if weights is None else weights)
@@ -247,16 +247,28 @@ def test_entries_lie_within_the_spread_of_the_exact_covariance(rows, settings, w
 def witnesses(n, k):
     """Bounds that are sharp for a matrix of equal entries, or nearly so."""
     largest, every, all_of_them = DualWitness("largest eigenvalue"), ExhaustiveWitness(), np.arange(n)
+    few = Step(k, all_of_them[:-1] if n > 1 else all_of_them, every)
     return (
         TraceWitness(),
         RowSumWitness(),
         every,
         largest,
         DualWitness("row levels", levels=np.zeros((n, n)), kept=all_of_them),
-        BlockWitness(0.0, ((all_of_them, every),)),
-        EliminationWitness(all_of_them[:1], TraceWitness(), True, largest),
-        TwoGroupsWitness(all_of_them, ((k, every),)),
+        ThresholdWitness(0.0),
+        StepsWitness((few, Step(max(k - 1, 1), None, largest), Step(k, None, ByRows(0, 1, all_of_them)))),
+        StepsWitness((few, Step(k, None, ByVariances((0,))))),
     )
+
+
+def is_semidefinite(M):
+    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
+    M = M.copy()
+    for j in range(len(M)):
+        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
+            return False
+        if M[j, j]:
+            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
+    return True
 
 
 @pytest.mark.parametrize("settings", [{}, {"center": False}])
@@ -283,83 +295,3 @@ def test_bounds_of_a_column_and_its_copy_hold_exactly(sign):
         assert truth <= Fraction(proved_upper(covariance, 2, witness)) <= truth * Fraction(1 + 1e-9)
     assert Fraction(proved_upper(covariance, 1, TraceWitness())) >= truth / 2
     assert Fraction(proved_lower(covariance, [0, 1], [1.0, sign])) <= truth
-
-
-@pytest.mark.parametrize("n", [1, 2, 30, 380, 500])
-@pytest.mark.parametrize("seed", range(2))
-def test_largest_eigenpair(n, seed):
-    """On both sides of the size where Lanczos takes over."""
-    A = np.random.default_rng(seed).standard_normal((25, n))
-    value, vector = largest_eigenpair(FactorCovariance(A))
-    assert value == pytest.approx(np.linalg.norm(A, 2) ** 2, rel=1e-11)
-    assert np.linalg.norm(vector) == pytest.approx(1)
-    assert np.linalg.norm(A.T @ (A @ vector) - value * vector) <= 1e-7 * value
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_largest_means_largest_and_not_largest_in_size(seed):
-    """An indefinite matrix whose most negative eigenvalue is larger in size."""
-    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((450, 450)))[0]
-    spectrum = np.r_[-9.0, 4.0, np.linspace(-1, 1, 448)]
-    S = (Q * spectrum) @ Q.T
-    covariance = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
-    assert largest_eigenpair(covariance)[0] == pytest.approx(4, rel=1e-9)
-    assert smallest_eigenvalue(covariance) == pytest.approx(-9, rel=1e-2)
-
-
-@pytest.mark.parametrize("n", [20, 450])
-def test_smallest_eigenvalue_of_a_deflated_matrix(n):
-    S = random_psd(n, 30)
-    z = np.zeros(n)
-    z[[1, 4]] = [0.6, 0.8]
-    covariance = minus(DenseCovariance(S), z, z @ S @ z)
-    expected = np.linalg.eigvalsh(S - (z @ S @ z) * np.outer(z, z))[0]
-    assert expected < 0
-    assert smallest_eigenvalue(covariance) == pytest.approx(expected, rel=2e-2)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_smallest_eigenvalue_of_a_singular_matrix(seed):
-    """Zero, to the rounding of the largest: accuracy relative to the smallest itself cannot be had."""
-    A = np.random.default_rng(seed).standard_normal((95, 500)) * np.geomspace(1, 100, 500)
-    covariance = DenseCovariance(A.T @ A, semidefinite=False)
-    assert abs(smallest_eigenvalue(covariance)) <= 1e-6 * largest_eigenpair(covariance)[0]
-
-
-def test_semidefinite_by_construction_is_not_computed():
-    class Silent(FactorCovariance):
-        def product(self, block):  # noqa: ARG002 - the contract
-            raise AssertionError("not needed")
-
-    assert smallest_eigenvalue(Silent(np.ones((2, 500)))) == 0.0
-
-
-def test_same_seed_same_bits():
-    covariance = FactorCovariance(np.random.default_rng(0).standard_normal((20, 600)))
-    first, second = largest_eigenpair(covariance, seed=3), largest_eigenpair(covariance, seed=3)
-    assert first[0] == second[0]
-    assert np.array_equal(first[1], second[1])
-
-
-@pytest.mark.parametrize("rank", [1, 3, 7])
-@pytest.mark.parametrize("seed", range(4))
-def test_rank(rank, seed):
-    rng = np.random.default_rng(seed)
-    S = random_psd(12, rank, seed)
-    units = 10.0 ** rng.integers(-5, 6, 12)
-    for covariance in (DenseCovariance(S), DenseCovariance(S * np.outer(units, units))):
-        for asked in (1, rank, rank + 1, 12, 50):
-            assert rank_at_least(covariance, asked) == min(asked, rank)
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("shape", [(6, 40), (40, 6)])
-def test_rank_of_centred_rows(convert, shape):
-    X = np.random.default_rng(1).standard_normal(shape) + 100
-    covariance, _ = covariance_of(convert(X))
-    assert rank_at_least(covariance, 10) == min(shape[0] - 1, shape[1])
-
-
-def test_rank_of_nothing():
-    assert rank_at_least(DenseCovariance(np.zeros((4, 4))), 3) == 0
-    assert rank_at_least(DenseCovariance(np.diag([0.0, 1e-200, 0.0])), 3) == 1

@@ -1,6 +1,6 @@
 """All components are found before any is proved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import pytest
 
 from helpers import best_nonnegative, best_value, ctrl_c_is_caught
 from laconic import SparsePCA, verify
+from laconic.bounds.prove import EFFORTS
 from laconic.methods import Exact
 from laconic.search import Auto
 from laconic.search.problem import Status
@@ -15,17 +16,23 @@ from laconic.search.problem import Status
 ROWS = np.random.default_rng(0).standard_normal((100, 60))
 
 
+@pytest.fixture(autouse=True)
+def _fast_proofs_grow_no_tree(monkeypatch):
+    """Fast proofs would prove all of these small problems."""
+    monkeypatch.setitem(EFFORTS, "fast", replace(EFFORTS["fast"], features=0))
+
+
 def watched(monkeypatch, act):
     """Let `act(problem, solution, proof)` run before every bound of a fit."""
     from laconic.model import components as found
 
-    real = found.bound_and_improve
+    real = found.prove
 
     def spied(problem, solution, proof):
         result = act(problem, solution, proof)
         return real(problem, solution, proof) if result is None else result
 
-    monkeypatch.setattr(found, "bound_and_improve", spied)
+    monkeypatch.setattr(found, "prove", spied)
     return real
 
 

@@ -104,6 +104,43 @@ def test_perfectly_correlated_columns(scale):
     assert hints(X.drop(columns="inches"), cardinality=2, scale=scale) == []
 
 
+def test_a_component_of_one_column_and_its_copies():
+    X = rows().assign(a=lambda X: -3 * X["x0"], b=lambda X: X["x0"] + 1)
+    for found in (hints(X, cardinality=3, scale=True), hints(X.cov(), "fit_covariance", cardinality=3, scale=True)):
+        assert found == [
+            "Component 1 consists of columns that are the same up to sign and scale ('x0', 'a', 'b'); keep one of "
+            "them, leave out the others."
+        ]
+
+
+def counts_with_rare_genes(rare_rows, n=60, m=30):
+    """Counts of which the last ten are zero but for the same rows."""
+    X = np.random.default_rng(0).poisson(2.0, (n, m)).astype(float)
+    X[:, -10:] = 0.0
+    X[:rare_rows, -10:] = np.arange(1, rare_rows + 1)[:, None]
+    return X
+
+
+@pytest.mark.parametrize("rare_rows", [1, 4, 5])
+def test_columns_seen_in_a_handful_of_rows(rare_rows):
+    X = counts_with_rare_genes(rare_rows)
+    often = {1: "one of 60 rows", 4: "at most 4 of 60 rows"}.get(rare_rows)
+    for data in (X, sp.csr_array(X), sp.csc_array(X), X.astype(np.float32), pd.DataFrame(X)):
+        found = hints(data, cardinality=10, scale=True)
+        if often is None:
+            assert found[0].startswith("Component 1 consists of columns that are the same up to sign and scale (")
+        else:
+            assert found == [
+                f"Component 1 consists of columns that differ from their most common value in {often}, so that a few "
+                "rows decide it; leave out columns seen in so few rows."
+            ]
+    # Most of the columns are zero elsewhere; any value may be the common one.
+    if often is not None:
+        assert hints(7.0 - X, cardinality=10, scale=True) == found
+    # Without rows nothing is known about them.
+    assert "same up to" in hints(np.cov(X.T), "fit_covariance", cardinality=10, scale=True)[0]
+
+
 def survey(seed=0, n=500, m=20):
     """Answers from 1 to 7, of which the first five belong together."""
     rng = np.random.default_rng(seed)

@@ -1,5 +1,7 @@
 """Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,6 +146,46 @@ def test_few_rows_of_many_columns_are_read_into_memory(tmp_path, convert):
     assert model.certificates_[0].digest == whole.certificates_[0].digest
     assert verify(model.certificates_[1], file), verify(model.certificates_[1], file).reason
     assert verify(model.certificates_[1], rows)
+
+
+def test_standardised_rows_get_the_same_answer_in_every_container(tmp_path):
+    """A group of ten among 3,000 columns, which only a look at all pairs finds."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 3000))
+    X[:, 2500:2510] += 1.5 * rng.standard_normal((60, 1))
+    np.save(tmp_path / "rows.npy", X)
+    found = [
+        SparsePCA(cardinality=10, scale=True, proof=None).fit(data)
+        for data in (X, sp.csr_array(X), [X[:20], X[20:]], Counted(X, 7), tmp_path / "rows.npy")
+    ]
+    assert found[0].supports_[0].tolist() == list(range(2500, 2510))
+    for model in found:
+        assert np.array_equal(model.supports_[0], found[0].supports_[0])
+        assert model.lower_bound_ == pytest.approx(found[0].lower_bound_, rel=1e-12)
+
+
+def test_rows_that_do_not_fit_are_searched_by_products(monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((60, 2600))
+    X[:, :10] += 3 * rng.standard_normal((60, 1))
+    monkeypatch.setattr(sys.modules["laconic.covariance.make"], "READ_NUMBERS", 1000)
+    source = Counted(X, 7)
+    with pytest.warns(UserWarning, match="similar variances"):
+        model = SparsePCA(cardinality=10, scale=True, proof=None).fit(source)
+    assert model.supports_[0].tolist() == list(range(10))
+    assert source.passes[:4] == [2600] * 4
+
+
+@pytest.mark.parametrize("rows", [50, 70])
+def test_a_file_that_changes_while_it_is_read_into_memory_is_found_out(rows):
+    class Changing(Counted):
+        def blocks(self, columns=None):
+            yield from super().blocks(columns)
+            self._rows = np.ones((rows, 2600))
+
+    source = Changing(np.random.default_rng(7).standard_normal((60, 2600)), 60)
+    with pytest.raises(ValueError, match="has changed between two passes"):
+        SparsePCA(cardinality=3, scale=True).fit(source)
 
 
 def test_a_file_that_changes_between_two_passes_is_found_out():

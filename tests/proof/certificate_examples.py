@@ -20,9 +20,9 @@ from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
 
 HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")
@@ -119,8 +119,28 @@ def proposition_2():
     return Proposition2Witness(support, z, 1.5)
 
 
-def blocks():
-    return BlockWitness(0.3, ((np.array([0, 1, 2, 3, 4, 5]), DualWitness("row levels", levels=cut(features=6))),))
+def all_steps():
+    """Steps of every kind: two features are left out by their rows, and one more by its variance."""
+    few, fewer = np.arange(6), np.arange(5)
+    levels = DualWitness("row levels", levels=cut(features=5))
+    return StepsWitness(
+        (
+            Step(3, fewer, levels),
+            Step(2, fewer, Again(0)),
+            Step(3, few, ByVariances((0, 1))),
+            Step(2, None, DualWitness("row levels", levels=cut())),
+            Step(3, None, ByRows(2, 3, np.array([0, 3]))),
+        )
+    )
+
+
+def steps_by_variances():
+    """The first six features are bounded at two numbers of features, the others by their variances."""
+    kept = np.arange(6)
+    smaller = DualWitness("row levels", levels=cut()[:6, :6])
+    return StepsWitness(
+        (Step(3, kept, ExhaustiveWitness()), Step(2, kept, smaller), Step(3, None, ByVariances((0, 1))))
+    )
 
 
 def tree():
@@ -166,16 +186,9 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "cancelled": lambda: of_matrix(DualWitness("row levels", levels=cut(features=5), kept=np.arange(5), price=0.1)),
     "l0": lambda: of_matrix(l0()),
     "Proposition 2": lambda: of_matrix(proposition_2()),
-    "blocks": lambda: of_matrix(blocks()),
-    "elimination": lambda: of_matrix(
-        EliminationWitness(np.arange(6), DualWitness("row levels", levels=cut()), True, ExhaustiveWitness())
-    ),
-    "elimination by variance": lambda: of_matrix(
-        EliminationWitness(np.arange(5), TraceWitness(), False, RowSumWitness())
-    ),
-    "two groups": lambda: of_matrix(
-        TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
-    ),
+    "threshold": lambda: of_matrix(ThresholdWitness(2.0)),
+    "steps": lambda: of_matrix(all_steps()),
+    "steps by variances": lambda: of_matrix(steps_by_variances()),
     "tree": tree,
     "joint": joint,
     "second component": lambda: of_rows(2),

@@ -28,9 +28,9 @@ WORDS = {
     "row levels": "Each row has a price",
     "l0": "A'A for a factor A of 8 rows",
     "Proposition 2": "costs a penalty of 1.5",
-    "blocks": "covariances of at most 0.3, and those between 1 block",
-    "elimination": "no support with one of 2 features exceeds the bound",
-    "two groups": "the first has 6 features, the second the other 2",
+    "threshold": "covariances without signs are shrunk by 2, which costs 2 times as much",
+    "steps": "Step 5, supports of 3 features among 8: the features of step 3 are bounded there. No support",
+    "steps by variances": "A support with hidden features has at most the bound on its other features",
     "tree": "Each node is divided",
     "joint": "r directions hold at most the r largest eigenvalues",
 }

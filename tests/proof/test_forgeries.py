@@ -16,7 +16,7 @@ NO_PART = {"margin", "versions", "feature_names", "kind"}
 # Fields of the recipe that say nothing unless another field has a certain value.
 IDLE = {"center", "iterations", "ridge"}
 # Examples for the fast tests.
-SOME = ["elimination", "second component", "Proposition 2", "joint"]
+SOME = ["steps", "second component", "Proposition 2", "joint"]
 # Kinds that the stand-alone checker says it cannot check.
 NOT_COVERED = {"pairwise", "em"}
 
@@ -153,7 +153,7 @@ def some_fast(*more):
 
 
 @pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("name", some_fast("l0", "blocks", "two groups", "cancelled"))
+@pytest.mark.parametrize("name", some_fast("l0", "threshold", "steps by variances", "cancelled"))
 def test_lies_are_rejected_by_both(name, lie, tmp_path):
     document = document_of(name, tmp_path)
     lie(document["content"])

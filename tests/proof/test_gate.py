@@ -23,11 +23,11 @@ from laconic.covariance.make import Recipe
 from laconic.data.passes import digest_of
 from laconic.proof import Certificate, certify, gate, prove, proved_lower, proved_upper
 from laconic.proof.gate import ProofError
-from laconic.proof.witness import Proved, Witness, checked_number
+from laconic.proof.witness import WITNESSES, Proved, Witness, checked_number
 from laconic.proof.witness_dual import DualWitness, l0_bound
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import ByRows, ByVariances, Step, StepsWitness
 
 
 def off_diagonal(M):
@@ -202,21 +202,6 @@ def test_variances_and_row_sums_as_defined(witness):
 def test_variances_do_not_bound_an_indefinite_matrix():
     S = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert proved_upper(S, 2, TraceWitness()) >= 1
-    reduced = EliminationWitness(np.array([0]), TraceWitness(), rows=False, inner=TraceWitness())
-    assert proved_upper(S, 2, reduced) >= 1
-
-
-def test_reduction_as_defined():
-    S = np.diag([5.0, 4.0, 0.1, 0.1]) + 0.01
-    inner = DualWitness("largest eigenvalue")
-    reduced = EliminationWitness(np.array([0, 1]), TraceWitness(), rows=True, inner=inner)
-    kept = np.linalg.eigvalsh(S[:2, :2])[-1]
-    c = math.sqrt(2) * 0.01
-    b = np.sort(S.diagonal())[-1]
-    second = np.linalg.eigvalsh([[b, 0.01], [0.01, S[2, 2]]])[-1]
-    assert proved_upper(S, 2, reduced) == pytest.approx(max(kept, min(b + S[2, 2], second)), rel=1e-12)
-    three = np.linalg.eigvalsh([[5.01 + 4.01, c], [c, S[2, 2]]])[-1]
-    assert proved_upper(S, 3, reduced) == pytest.approx(max(kept, three), rel=1e-12)
 
 
 @given(st.integers(0, 10**6))
@@ -250,15 +235,6 @@ def test_a_component_that_is_none_proves_little_but_nothing_false():
     assert proved_upper(S, 2, Proposition2Witness(np.array([1]), np.array([1e130]), 1.0)) >= 3
 
 
-def test_blocks_as_defined():
-    S = np.diag([3.0, 2.0, 1.0, 6.0]) + np.array([[0, 1, 0.1, 0], [1, 0, 0, 0], [0.1, 0, 0, 0.05], [0, 0, 0.05, 0]])
-    blocks = ((np.array([1, 0]), DualWitness("largest eigenvalue")),)
-    assert proved_upper(S, 3, BlockWitness(0.2, blocks)) == pytest.approx(2 * 0.1 + 6, rel=1e-12)
-    assert proved_upper(S[:3, :3], 3, BlockWitness(0.2, blocks)) == pytest.approx(
-        2 * 0.1 + np.linalg.eigvalsh(S[:2, :2])[-1], rel=1e-12
-    )
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e-58, 1e58])
 def test_lower_bounds_hold_exactly(scale):
     """z'Sz >= lower z'z in fractions, and sharply so."""
@@ -288,16 +264,10 @@ def test_lower_bounds_of_a_factor_hold_exactly():
         assert value * Fraction(1 - 1e-13) <= lower <= value
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "depth", "words"),
-    [(3, 0, 0, "cardinality"), (3, 4, 0, "cardinality"), (60, 10, 0, "one by one"), (3, 2, 12, "deep")],
-)
-def test_what_the_gate_does_not_do(n, k, depth, words):
-    witness = ExhaustiveWitness()
-    for _ in range(depth):
-        witness = EliminationWitness(np.arange(n), TraceWitness(), False, witness)
+@pytest.mark.parametrize(("n", "k", "words"), [(3, 0, "cardinality"), (3, 4, "cardinality"), (60, 10, "one by one")])
+def test_what_the_gate_does_not_do(n, k, words):
     with pytest.raises(ValueError, match=words):
-        proved_upper(np.eye(n), k, witness)
+        proved_upper(np.eye(n), k, ExhaustiveWitness())
 
 
 SQUARE = np.eye(3)
@@ -326,16 +296,6 @@ SQUARE = np.eye(3)
         (Proposition2Witness(np.array([0, 1]), np.array([1.0, np.nan]), 0.1), "NaN"),
         (Proposition2Witness(np.array([0, 1]), np.ones(2), -0.1), "rho"),
         (Proposition2Witness(np.array([0, 1]), np.ones(2), math.nan), "rho"),
-        (BlockWitness(0.1, ((np.array([0, 1]), TraceWitness()), (np.array([1]), TraceWitness()))), "twice"),
-        (BlockWitness(0.1, ((np.array([0, 0]), TraceWitness()),)), "twice"),
-        (BlockWitness(0.1, ((np.array([], dtype=int), TraceWitness()),)), "hold features"),
-        (BlockWitness(math.inf, ()), "finite"),
-        (EliminationWitness(np.array([-1]), TraceWitness(), True, TraceWitness()), "outside"),
-        (EliminationWitness(np.array([0.5]), TraceWitness(), True, TraceWitness()), "feature numbers"),
-        (TwoGroupsWitness(np.array([], dtype=int), ()), "keep features"),
-        (TwoGroupsWitness(np.array([0, 3]), ()), "outside"),
-        (TwoGroupsWitness(np.array([0]), ((2, TraceWitness()),)), "cardinality 2"),
-        (TwoGroupsWitness(np.array([0, 1]), ((0, TraceWitness()),)), "cardinality 0"),
         (None, "no witness"),
     ],
 )
@@ -353,16 +313,18 @@ def test_wide_data_are_never_written_out(monkeypatch):
     S = FactorCovariance(A)
     own = Proposition2Witness(np.arange(2), np.array([0.3, -0.1]), 1.0)
     few = np.arange(6)
-    reduced = EliminationWitness(few, TraceWitness(), False, DualWitness("largest eigenvalue"))
+    core, fewer = Step(2, few, DualWitness("largest eigenvalue")), Step(1, None, TraceWitness())
+    reduced = StepsWitness((core, Step(2, None, ByVariances((0,)))))
+    by_rows = StepsWitness((core, fewer, Step(2, None, ByRows(0, 1, few))))
     truth = best_value((A.T @ A)[:8, :8], 2)
-    for witness in (TraceWitness(), own, RowSumWitness(), reduced, replace(reduced, rows=True)):
+    for witness in (TraceWitness(), own, RowSumWitness(), reduced, by_rows):
         assert proved_upper(S, 2, witness) >= truth
     assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
     assert proved_upper(S, 2, DualWitness("largest eigenvalue")) >= truth
     with pytest.raises(ValueError, match="written out"):
         proved_upper(S, 2, DualWitness("l1 dual", multiplier=np.zeros((40, 40))))
     projected = Deflation(S, "projection").remove(np.eye(40)[7])
-    for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
+    for witness in (TraceWitness(), reduced, by_rows):
         assert proved_upper(projected, 2, witness) >= best_value(projected.submatrix(np.arange(8)), 2)
 
 
@@ -376,10 +338,10 @@ class WholeTraceWitness(Witness):
     added: float
     inner: Witness
 
-    def bound(self, S, k, inside, bound_of):
+    def bound(self, S, k, inside):
         added = abs(checked_number(self.added, "added"))
         value = sum_up([*S.variances, S.semidefinite_shift * S.n_features, added])
-        return min(Proved(value, added), bound_of(self.inner, S, k, inside))
+        return min(Proved(value, added), self.inner.bound(S, k, inside))
 
     def kinds(self):
         return ("whole trace",)
@@ -388,8 +350,8 @@ class WholeTraceWitness(Witness):
 @pytest.fixture
 def registered():
     gate.register(WholeTraceWitness)
-    yield WholeTraceWitness(0.25, EliminationWitness(np.array([0, 1]), TraceWitness(), False, TraceWitness()))
-    del gate.WITNESSES["WholeTraceWitness"]
+    yield WholeTraceWitness(0.25, StepsWitness((Step(2, None, TraceWitness()),)))
+    del WITNESSES["WholeTraceWitness"]
 
 
 def certificate_of(witness):
@@ -406,7 +368,7 @@ def test_one_line_gives_bound_name_storage_and_verification(registered, tmp_path
     again = Certificate.load(path)
     assert isinstance(again.witness, WholeTraceWitness)
     assert again.witness.added == 0.25
-    assert isinstance(again.witness.inner, EliminationWitness)
+    assert isinstance(again.witness.inner, StepsWitness)
     assert verify(path, S)
     assert not verify(replace(again, upper=bound.value * (1 - 1e-6)), S)
 
@@ -424,6 +386,8 @@ def test_a_class_derived_from_a_witness_is_not_that_witness():
     Forged.__name__ = "TraceWitness"
     with pytest.raises(ProofError, match="no witness"):
         prove(S, 2, Forged())
+    with pytest.raises(ProofError, match="no witness"):
+        prove(S, 2, StepsWitness((Step(2, None, Forged()),)))
     assert not verify(replace(certificate_of(TraceWitness()), witness=Forged()), S)
 
 

@@ -16,9 +16,9 @@ from laconic.proof import witness_dual as l0
 from laconic.proof import witness_proposition_2 as component
 from laconic.proof.witness import Proved
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import ByRows, ByVariances, Step, StepsWitness
 
 # What a rounding is made as large as.
 ROUGH = 1e-6
@@ -28,6 +28,13 @@ EQUAL = np.outer(SIGNS, SIGNS)
 LARGEST = DualWitness("largest eigenvalue")
 NOTHING, ALL = np.zeros((4, 4)), np.arange(4)
 
+
+def by_rows(k, inner, smaller, kept, strong=ALL[:0]):
+    """The features that are not kept are left out by their rows."""
+    return StepsWitness((Step(k, kept, inner), Step(k - 1, None, smaller), Step(k, None, ByRows(0, 1, strong))))
+
+
+BY_VARIANCES = StepsWitness((Step(1, ALL[:1], TraceWitness()), Step(1, None, ByVariances((0,)))))
 # Each of them proves the best value itself where the entries are known: matrix, k, witness.
 SHARP = {
     "trace": (EQUAL, 1, TraceWitness()),
@@ -37,10 +44,10 @@ SHARP = {
     "a matrix bent by nothing": (EQUAL, 4, DualWitness("", norms=NOTHING)),
     "a point on all features": (EQUAL, 4, DualWitness("", levels=NOTHING, kept=ALL)),
     "component": (EQUAL, 4, Proposition2Witness(ALL, SIGNS / 4, 0.0)),
-    "one block": (EQUAL, 4, BlockWitness(0.0, ((ALL, LARGEST),))),
-    "a feature eliminated": (EQUAL[:2, :2], 2, EliminationWitness(ALL[:1], TraceWitness(), True, TraceWitness())),
-    "the best feature kept": (np.diag([2.0, 1.0]), 1, TwoGroupsWitness(ALL[:1], ())),
-    "the best feature not kept": (np.diag([1.0, 2.0]), 1, TwoGroupsWitness(ALL[:1], ())),
+    "threshold": (EQUAL, 4, ThresholdWitness(1.0)),
+    "a feature left out by its row": (EQUAL[:2, :2], 2, by_rows(2, TraceWitness(), TraceWitness(), ALL[:1])),
+    "the best feature kept": (np.diag([2.0, 1.0]), 1, BY_VARIANCES),
+    "the best feature hidden": (np.diag([1.0, 2.0]), 1, BY_VARIANCES),
 }
 
 
@@ -56,14 +63,15 @@ def test_a_spread_is_paid_for(case, share):
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
-def test_eliminated_features_pay_for_the_spread_of_their_rows(share):
+def test_features_left_out_pay_for_the_spread_of_their_rows(share):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         S = np.where(seed % 2, EQUAL, random_psd(4, rank=1 + seed % 3, seed=seed))
         spread = np.sqrt(share * S.diagonal()) * rng.random(4)
         for k in (2, 3, 4):
-            for before in (TraceWitness(), RowSumWitness(), ExhaustiveWitness()):
-                witness = EliminationWitness(rng.permutation(4)[:2], before, True, ExhaustiveWitness())
+            for smaller in (TraceWitness(), RowSumWitness(), ExhaustiveWitness()):
+                kept, strong = np.sort(rng.permutation(4)[:2]), rng.permutation(4)[: rng.integers(5)]
+                witness = by_rows(k, ExhaustiveWitness(), smaller, kept, strong)
                 assert proved_upper(Blurred(S, spread), k, witness) >= best_value(S, k) * (1 - 1e-9)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 
@@ -11,10 +12,13 @@ from certificate_examples import HERE, example, rows
 from forging import CHECKER, answers, checker, document_of, sealed
 
 from laconic import SparsePCA
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Recipe, make
 from laconic.datasets import load_senate109
 from laconic.proof import certify
-from laconic.proof.witness_plain import TraceWitness
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
+from laconic.proof.witness_steps import ByRows, Step, StepsWitness
 
 
 def run(*arguments):
@@ -129,3 +133,75 @@ def test_both_programs_refuse_versions_that_are_no_texts(tmp_path):
     outcome, other = answers("second component", sealed(document), tmp_path)
     assert not outcome.accepted
     assert other == "rejected: The versions are not texts."
+
+
+@pytest.fixture
+def few_are_written_out(monkeypatch):
+    """The checker takes a matrix of more than 20 features for too large to be written out."""
+    monkeypatch.setattr(checker(), "LARGEST_MATRIX", 20)
+
+
+def wide_rows():
+    """Fewer rows than columns; five columns are strongly correlated."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 60))
+    X[:, 30:35] += 4 * rng.standard_normal((12, 1))
+    return X
+
+
+def wide(witness, k=4, rule=None):
+    """A certificate of the first component of wide standardised rows, or of the second one after deflation."""
+    made = make(wide_rows(), Recipe(scale=True), quiet=True)
+    deflation, taken = Deflation(made.covariance, rule or "projection"), {}
+    support = np.arange(30, 30 + k)
+    if rule is not None:
+        earlier = np.zeros((1, 60))
+        earlier[0, [30, 34]] = np.sqrt(0.5)
+        deflation.remove(earlier[0])
+        taken = {"deflation": rule, "earlier": earlier}
+    S = deflation.current
+    z = np.linalg.eigh(S.submatrix(support))[1][:, -1]
+    return certify(S, k, support, z, witness, digest=made.digest(), recipe=made.recipe, **taken)
+
+
+def steps():
+    """Steps as they are found for wide data."""
+    few = np.arange(25, 40)
+    inner = Step(4, few, ExhaustiveWitness()), Step(3, None, ThresholdWitness(0.92))
+    return StepsWitness((*inner, Step(4, None, ByRows(0, 1, np.array([3, 30])))))
+
+
+WIDE = {"row sums": RowSumWitness(), "threshold": ThresholdWitness(0.92), "trace": TraceWitness(), "steps": steps()}
+
+
+@pytest.mark.parametrize("rule", [None, "projection", "schur", "orthogonalized-projection"])
+@pytest.mark.parametrize("name", WIDE)
+def test_rows_of_a_matrix_that_is_not_written_out(name, rule, tmp_path, monkeypatch):
+    path = wide(WIDE[name], rule=rule).save(tmp_path / "wide.json")
+    tool = checker()
+    found = tool.check(path, wide_rows())[-1]
+    monkeypatch.setattr(tool, "LARGEST_MATRIX", 20)
+    monkeypatch.setattr(tool, "BLOCK", 500)
+    numbers = [float(x) for text in (found, tool.check(path, wide_rows())[-1]) for x in re.findall(r"\d\.\d+", text)]
+    assert numbers[:2] == pytest.approx(numbers[2:], rel=1e-12)
+    document = json.loads(path.read_text())
+    document["content"]["upper"] = numbers[1] * (1 - 1e-9)
+    document["content"]["lower"] *= 0.9
+    path.write_text(json.dumps(sealed(document)))
+    with pytest.raises(tool.RejectedError, match="upper bound is not proved"):
+        tool.check(path, wide_rows())
+
+
+@pytest.mark.usefixtures("few_are_written_out")
+@pytest.mark.parametrize(
+    ("witness", "rule", "words"),
+    [
+        (DualWitness("largest eigenvalue"), None, "A matrix of 60 features is needed"),
+        (TraceWitness(), "hotelling", "Hotelling's deflation"),
+    ],
+)
+def test_what_needs_the_whole_matrix_is_not_covered(witness, rule, words, tmp_path, capsys):
+    path = wide(witness, rule=rule).save(tmp_path / "wide.json")
+    np.save(tmp_path / "rows.npy", wide_rows())
+    assert run(path, tmp_path / "rows.npy") == 3
+    assert words in capsys.readouterr().err

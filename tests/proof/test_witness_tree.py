@@ -16,11 +16,19 @@ from laconic.bounds.tree import TreeSearch
 from laconic.covariance import DenseCovariance
 from laconic.covariance.make import Recipe
 from laconic.data.passes import digest_of
-from laconic.proof import certify, proved_upper
-from laconic.proof import witness_tree as tree_of_cases
-from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, TraceWitness
-from laconic.proof.witness_tree import Decision, TreeNode, TreeWitness
+from laconic.proof import ProofError, certify, proved_upper
+from laconic.proof.gate import prove_grown
+from laconic.proof.witness_tree import (
+    BOUNDED,
+    LISTED,
+    Branch,
+    Case,
+    Decision,
+    Point,
+    Round,
+    TreeNode,
+    TreeWitness,
+)
 from laconic.relaxations.rows import RowLevels
 from laconic.search import Auto
 from laconic.search.problem import Problem
@@ -42,11 +50,11 @@ class Planter:
         self.S = 0.5 * (S + S.T)
         self.size = np.abs(self.S).max()
         self.inside = np.sort(rng.choice(n, int(rng.integers(0, self.k)), replace=False)) if seed % 3 == 0 else NOBODY
-        self.nodes = []
 
     def tree(self):
-        self.grow(np.arange(self.n), self.inside, 0)
-        return TreeWitness(tuple(self.nodes))
+        nodes = []
+        self.grow(nodes, np.arange(self.n), self.inside, 0)
+        return TreeWitness.of(nodes)
 
     def point(self, alive, members):
         """Levels on some features: of any size, or the entries of S cut off, which is what solvers come to."""
@@ -54,24 +62,32 @@ class Planter:
         kept = np.sort(rng.choice(alive, int(rng.integers(1, len(alive) + 1)), replace=False))
         if rng.random() < 0.3:  # a feature that is gone already
             kept = np.union1d(kept, rng.integers(0, self.n, 1))
-        shape = (len(kept), len(kept))
         cut = rng.random() * self.size
         levels = np.clip(self.S[np.ix_(kept, kept)], -cut, cut)
         if rng.random() < 0.6:
-            levels = levels + rng.standard_normal(shape) * self.size * 10.0 ** rng.integers(-5, 0)
-        return DualWitness(
-            "row levels",
-            levels=levels,
-            norms=rng.standard_normal(shape) * self.size * 10.0 ** rng.integers(-5, 0) if rng.random() < 0.4 else None,
-            inside=rng.choice(members, int(rng.integers(0, len(members) + 1)), replace=False),
-            kept=rng.permutation(kept) if rng.random() < 0.2 else kept,
-            price=float(rng.choice([0.0, cut, rng.standard_normal() * self.size])),
-        )
+            levels = levels + rng.standard_normal(levels.shape) * self.size * 10.0 ** rng.integers(-5, 0)
+        inside = np.sort(rng.choice(members, int(rng.integers(0, len(members) + 1)), replace=False))
+        price = float(rng.choice([0.0, cut, rng.standard_normal() * self.size]))
+        kept = rng.permutation(kept) if rng.random() < 0.2 else kept
+        return self.packed(levels, kept, inside, price)
 
-    def grow(self, alive, members, depth):
-        rng, place = self.rng, len(self.nodes)
-        self.nodes.append(None)
-        decisions = []
+    def packed(self, levels, kept, inside, price):
+        rng, n = self.rng, len(kept)
+        m = np.abs(levels - np.diag(levels.diagonal())).max(axis=1) * (1.0 if rng.random() < 0.5 else 0.5)
+        half = 0.5 * (m[:, None] + m)[np.triu_indices(n, 1)]
+        shares = levels[np.triu_indices(n, 1)] / np.maximum(half, 0.01 * self.size)
+        largest = int(rng.choice([7, 127, 3000]))
+        steps = largest / float(np.abs(shares).max(initial=0.0)) if shares.any() else 1.0
+        known = int(np.isin(kept, inside).sum())
+        norm_price = float(rng.choice([0.0, rng.random() * self.size, -self.size]))
+        own = np.abs(rng.standard_normal(2 * known)) * self.size * 0.1
+        codes = np.rint(shares * steps).astype(int)
+        return Point(kept, inside, price, norm_price, own, m, rng.random(n), steps, 0.01 * self.size, codes)
+
+    def grow(self, nodes, alive, members, depth):
+        rng, place = self.rng, len(nodes)
+        nodes.append(None)
+        rounds = []
         for _ in range(int(rng.integers(0, 3)) if len(alive) else 0):
             point = self.point(alive, members)
             side = rng.random(self.n)
@@ -80,33 +96,39 @@ class Planter:
             some = alive if rng.random() < 0.1 else free
             out = some[side[some] < 0.3]
             into = free[side[free] > 0.85]
-            decisions.append(Decision(point, out, into))
+            rounds.append(Round(point, (Decision(out, into, float(point.price * rng.choice([1, 0.7, -0.1]))),)))
             alive, members = np.setdiff1d(alive, out), np.union1d(members, into)
             if not len(alive) or not np.isin(members, alive).all():
                 break
-        node = TreeNode(tuple(decisions), ExhaustiveWitness())
-        free = np.setdiff1d(alive, members)
-        if len(free) and len(members) < self.k and depth < 4 and rng.random() < 0.7:
-            feature = int(rng.choice(free))
-            without = self.grow(np.setdiff1d(alive, [feature]), members, depth + 1)
-            within = self.grow(alive, np.union1d(members, [feature]), depth + 1)
-            node = TreeNode(tuple(decisions), None, feature, without, within)
+        free, end = np.setdiff1d(alive, members), LISTED
+        if len(free) and len(members) < self.k <= len(alive) and depth < 4 and rng.random() < 0.7:
+            end = int(rng.choice(free))
+            self.grow(nodes, np.setdiff1d(alive, [end]), members, depth + 1)
+            self.grow(nodes, alive, np.union1d(members, [end]), depth + 1)
         elif len(alive) and rng.random() < 0.6:
-            node = replace(node, bound=self.point(alive, members))
-        self.nodes[place] = node
-        return place
+            rounds.append(Round(self.point(alive, members)))
+            end = BOUNDED
+        nodes[place] = TreeNode(tuple(rounds), end)
 
-    def scaled(self, tree, scale):
-        def by(point):
-            norms = None if point.norms is None else point.norms * scale
-            return replace(point, levels=point.levels * scale, norms=norms, price=point.price * scale)
 
-        nodes = []
-        for node in tree.nodes:
-            decisions = tuple(replace(d, witness=by(d.witness)) for d in node.decisions)
-            bound = by(node.bound) if isinstance(node.bound, DualWitness) else node.bound
-            nodes.append(replace(node, decisions=decisions, bound=bound))
-        return TreeWitness(tuple(nodes))
+def with_points(tree, change):
+    """The tree with other points, and their decisions with other prices if `change` says so."""
+
+    def changed(part):
+        point, factor = change(part.point)
+        return Round(point, tuple(replace(d, price=d.price * factor) for d in part.decisions))
+
+    return TreeWitness.of([replace(node, rounds=tuple(changed(part) for part in node.rounds)) for node in tree.nodes()])
+
+
+def scaled(tree, scale):
+    """The tree of a matrix `scale` times as large."""
+
+    def by(point):
+        prices = {name: getattr(point, name) * scale for name in ("price", "norm_price", "own", "most", "floor")}
+        return replace(point, **prices), scale
+
+    return with_points(tree, by)
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -120,8 +142,8 @@ def test_any_tree_gives_a_true_bound(block):
         assert bound >= truth - 1e-13 * planter.size, seed
         near += bound <= truth + 0.1 * planter.size
         scale = 10.0 ** [-55, 4, 55][seed % 3]
-        scaled = proved_upper(planter.S * scale, planter.k, planter.scaled(tree, scale), inside=planter.inside)
-        assert scaled / scale == pytest.approx(bound, rel=1e-9, abs=1e-9 * planter.size)
+        larger = proved_upper(planter.S * scale, planter.k, scaled(tree, scale), inside=planter.inside)
+        assert larger / scale == pytest.approx(bound, rel=1e-9, abs=1e-9 * planter.size)
     # A true bound that is far from the truth would hide a false step.
     assert near >= 4
 
@@ -148,12 +170,12 @@ def proved(case):
         patch.object(run_of_the_tree, "BELOW", loose),
         patch.object(run_of_the_tree, "ROOT", loose),
     ):
-        return S, TreeSearch(workers=1).search(problem, Auto().solve(problem), quick=False)
+        return S, TreeSearch(workers=1).search(problem, Auto().solve(problem))
 
 
-# Many leaves; a tree that puts features out.
-LEAVES, OUT = (20, 4, 0, 0.8, True), (24, 5, 2, 0.0, False)
-REAL = [LEAVES, OUT, (24, 5, 1, 0.0, True), (24, 5, 3, 0.8, True), (30, 4, 1, 0.0, False), (30, 4, 0, 1.1, True)]
+# Several leaves; a tree that puts features out.
+LEAVES, OUT = (20, 4, 1, 0.4, True), (24, 5, 2, 0.0, False)
+REAL = [LEAVES, OUT, (24, 5, 1, 0.0, True), (24, 5, 3, 0.4, True), (30, 4, 1, 0.0, False), (20, 4, 0, 0.4, True)]
 
 
 @pytest.mark.parametrize("case", REAL, ids=str)
@@ -161,11 +183,23 @@ def test_trees_of_the_search_prove_what_it_claims(case):
     S, found = proved(case)
     k = case[1]
     assert isinstance(found.witness, TreeWitness)
-    assert len(found.witness.nodes) >= 3
+    assert found.witness.count >= 3
     bound = proved_upper(S, k, found.witness)
     assert found.value <= bound <= found.estimate * (1 + 1e-9)
+    # The bound was proved while the tree grew. The walk through the whole tree comes to the same.
+    assert bound == pytest.approx(found.bound.value, rel=1e-13)
+    assert bound <= found.bound.value * (1 + 1e-14)
     if case == LEAVES:
         assert bound >= best_value(S, k) * (1 - 1e-14)
+
+
+def point_on(kept, n_codes=None, **parts):
+    """A point of which every number can be given."""
+    n = len(kept)
+    codes = np.zeros(n * (n - 1) // 2 if n_codes is None else n_codes, dtype=int)
+    values = {"inside": NOBODY, "price": 0.0, "norm_price": 0.0, "own": np.empty(0), "most": np.ones(n)}
+    values |= {"weights": np.ones(n), "steps": 100.0, "floor": 0.1, "codes": codes}
+    return Point(np.asarray(kept), **(values | parts))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -173,14 +207,12 @@ def test_a_point_that_loses_features_bounds_no_worse(seed):
     """What a row kept may hold is not less for want of the feature it held most of."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((4, 12))
-    S, k, kept = A.T @ A, 3, np.arange(8)
-    levels = 0.1 * S[:8, :8]
-    levels[:, 0] *= 8
-    point = DualWitness("row levels", levels=levels, kept=kept, price=0.01)
-    nothing = Decision(replace(point, levels=1e-9 * np.eye(8)), np.array([0]), NOBODY)
-    after = TreeWitness((TreeNode((nothing,), point),))
-    with patch.object(tree_of_cases._Walk, "_decided", lambda *_: tree_of_cases.NO_SUPPORT):
-        assert proved_upper(S, k, after) <= proved_upper(S, k, point) * (1 + 1e-12)
+    S, k = A.T @ A, 3
+    most = 0.1 * np.abs(S[:8, :8]).max(axis=1)
+    point = point_on(np.arange(8), most=most, price=0.01, codes=rng.integers(-100, 101, 28))
+    whole, after = DenseCovariance(S), np.arange(1, 12)
+    before = Case(whole, k, np.arange(12), NOBODY).bounded(point)
+    assert Case(whole, k, after, NOBODY).bounded(point).value <= before.value * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -193,11 +225,16 @@ def test_a_row_kept_pays_for_what_it_cancels_though_its_level_is_gone(size):
         S = 0.5 * (S + S.T)
         others = rng.permutation(np.delete(np.arange(5), feature))
         kept = np.sort([feature, *others[: size - 1]])
-        levels = np.zeros((size, size))
-        levels[kept != feature, kept == feature] = 3 * np.abs(S).max()
-        point = TreeNode((), DualWitness("row levels", levels=levels, kept=kept))
-        tree = TreeWitness((TreeNode((), None, feature, 1, 2), point, TreeNode((), ExhaustiveWitness())))
+        point = point_on(kept, most=np.where(kept == feature, 0.0, 3 * np.abs(S).max()))
+        tree = TreeWitness.of([TreeNode(end=feature), TreeNode((Round(point),), BOUNDED), TreeNode()])
         assert proved_upper(S, k, tree) >= best_value(S, k) * (1 - 1e-13)
+
+
+def test_codes_of_two_bytes_come_back():
+    codes = np.array([0, 127, 128, -128, -129, 32639, -32639, 255, -256, 1])
+    tree = TreeWitness.of([TreeNode((Round(point_on(np.arange(5), codes=codes)),), BOUNDED)])
+    assert tree.codes.dtype == np.int8
+    assert next(tree.nodes()).rounds[0].point.codes.tolist() == codes.tolist()
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
@@ -215,9 +252,9 @@ def test_a_feature_that_is_in_is_put_out():
     S = spiked(6, 3, 0)
     truth = best_value(S, 3)
     assert proved_upper(S, 3, deciding(out=[2], members=(2,))) >= truth
-    into = deciding(into=[2]).nodes[0].decisions[0]
-    out = deciding(out=[2]).nodes[0].decisions[0]
-    tree = TreeWitness((TreeNode((into, out), ExhaustiveWitness()),))
+    into = next(deciding(into=[2]).nodes()).rounds[0]
+    out = next(deciding(out=[2]).nodes()).rounds[0]
+    tree = TreeWitness.of([TreeNode((into, out))])
     assert truth <= proved_upper(S, 3, tree) <= np.linalg.eigvalsh(S - 0.1 * np.eye(6))[-1] + 0.9 + 1e-9
 
 
@@ -229,70 +266,86 @@ def test_real_trees_with_other_numbers_in_them_stay_true(seed):
     k = len(found.support)
 
     def disturbed(point):
-        factor = 1 + 0.3 * rng.standard_normal(point.levels.shape) * (rng.random(point.levels.shape) < 0.1)
-        return replace(point, levels=point.levels * factor, price=point.price * (1 + 0.2 * rng.standard_normal()))
+        codes = np.rint(point.codes * (1 + 0.3 * rng.standard_normal(point.codes.shape))).astype(int)
+        codes = np.where(rng.random(codes.shape) < 0.1, codes, point.codes)
+        return replace(point, codes=codes, price=point.price * (1 + 0.2 * rng.standard_normal())), 1.0
 
     for _ in range(5):
-        nodes = []
-        for node in found.witness.nodes:
-            decisions = tuple(replace(d, witness=disturbed(d.witness)) for d in node.decisions)
-            bound = disturbed(node.bound) if isinstance(node.bound, DualWitness) else node.bound
-            nodes.append(replace(node, decisions=decisions, bound=bound))
-        assert proved_upper(S, k, TreeWitness(tuple(nodes))) >= found.value * (1 - 1e-14)
+        assert proved_upper(S, k, with_points(found.witness, disturbed)) >= found.value * (1 - 1e-14)
 
 
-def branching(feature=0, without=1, within=2, leaves=2, **parts):
-    leaf = TreeNode((), ExhaustiveWitness())
-    return TreeWitness((TreeNode((), None, feature, without, within, **parts), *[leaf] * leaves))
+@pytest.mark.parametrize("seed", range(6))
+def test_real_trees_with_any_number_altered_stay_true(seed):
+    """A change in one of the three lists gives a true bound, or a tree that is refused."""
+    rng = np.random.default_rng(seed)
+    S, found = proved(LEAVES if seed % 2 else OUT)
+    k, tree = len(found.support), found.witness
+    refused = 0
+    for _ in range(30):
+        cases, numbers, codes = tree.cases.copy(), tree.numbers.copy(), tree.codes.copy()
+        match rng.integers(3):
+            case 0:
+                cases[rng.integers(len(cases))] = rng.integers(-3, len(S) + 2)
+            case 1:
+                place = rng.integers(len(numbers))
+                numbers[place] = rng.choice([*(numbers[place] * np.array([0, -1, 0.9, 2, 1e9])), np.inf, np.nan])
+            case _:
+                codes[rng.integers(len(codes))] = rng.integers(-128, 128)
+        try:
+            bound = proved_upper(S, k, TreeWitness(cases, numbers, codes))
+        except ValueError:
+            refused += 1
+        else:
+            assert bound >= found.value * (1 - 1e-14)
+    assert refused < 30
+
+
+def branching(feature=0, leaves=2):
+    return TreeWitness.of([TreeNode(end=feature), *[TreeNode()] * leaves])
 
 
 def deciding(out=(), into=(), *, members=(), **point):
     """A root that is divided once if members are asked for, and a node with one decision."""
-    values = {"levels": 0.1 * np.eye(6), "kept": np.arange(6), **point}
-    decision = Decision(DualWitness("row levels", **values), np.array(out, dtype=int), np.array(into, dtype=int))
-    node = TreeNode((decision,), ExhaustiveWitness())
-    if not members:
-        return TreeWitness((node,))
-    return TreeWitness((TreeNode((), None, members[0], 1, 2), TreeNode((), ExhaustiveWitness()), node))
+    values = {"kept": np.arange(6), "price": 0.1, "most": np.zeros(6), **point}
+    decision = Decision(np.array(out, dtype=int), np.array(into, dtype=int), 0.1)
+    node = TreeNode((Round(point_on(**values), (decision,)),))
+    return TreeWitness.of([TreeNode(end=members[0]), TreeNode(), node] if members else [node])
+
+
+def altered(tree, **parts):
+    """The tree with other lists: each is made from the present one."""
+    return replace(tree, **{name: change(getattr(tree, name)) for name, change in parts.items()})
 
 
 REFUSED = {
-    "no nodes": (TreeWitness(()), "no node 0"),
-    "a node that is none": (TreeWitness((TraceWitness(),)), "no node 0"),
-    "a child is missing": (branching(leaves=1), "no node 2"),
-    "a child with a negative place": (branching(without=-1), "not divided"),
-    "a child that is the node itself": (branching(without=0), "not divided"),
-    "a circle": (
-        TreeWitness((TreeNode((), None, 0, 1, 2), TreeNode((), None, 1, 0, 2), TreeNode((), ExhaustiveWitness()))),
-        "not divided",
-    ),
-    "one child for both": (branching(without=1, within=1), "reached twice"),
-    "a feature out of range": (branching(feature=6), "outside"),
-    "a feature that is out": (
-        TreeWitness((*branching(feature=0).nodes[:1], *branching(0, 3, 4, leaves=3).nodes)),
-        "not divided",
-    ),
-    "neither a bound nor children": (TreeWitness((TreeNode((), None),)), "feature"),
+    "no nodes": (TreeWitness.of([]), "ends before"),
+    "a child is missing": (branching(leaves=1), "ends before"),
+    "a child too many": (branching(leaves=3), "belongs to no case"),
+    "a feature out of range": (branching(feature=6), "not open"),
+    "a feature that is out": (TreeWitness.of([TreeNode(end=0), TreeNode(end=0), *[TreeNode()] * 3]), "not open"),
+    "neither a bound nor children": (TreeWitness.of([TreeNode(end=BOUNDED)]), "without a bound"),
+    "an end that is none": (TreeWitness.of([TreeNode(end=-3)]), "without a bound"),
     "puts out and in": (deciding(out=[2], into=[2]), "both"),
     "out of range": (deciding(out=[6]), "outside"),
     "twice": (deciding(out=[1, 1]), "twice"),
-    "takes for granted": (deciding(out=[1], inside=np.array([0])), "for granted"),
-    "levels of another shape": (deciding(out=[1], levels=np.eye(5)), "shape"),
-    "levels with NaN": (deciding(out=[1], levels=np.full((6, 6), np.nan)), "NaN"),
-    "norms of another shape": (deciding(out=[1], norms=np.ones(6)), "norms"),
-    "no levels": (deciding(out=[1], levels=None), "levels"),
-    "no kept": (deciding(out=[1], kept=None), "levels on some features"),
+    "takes for granted": (deciding(out=[1], inside=np.array([0]), own=np.zeros(2)), "for granted"),
+    "codes that are missing": (deciding(out=[1], n_codes=14), "cut short"),
+    "codes that are left": (deciding(out=[1], n_codes=16), "no node"),
+    "levels with NaN": (deciding(out=[1], most=np.full(6, np.nan)), "NaN"),
+    "levels that are missing": (deciding(out=[1], most=np.ones(5)), "cut short"),
     "kept twice": (deciding(out=[1], kept=np.zeros(6, dtype=int)), "kept has a feature twice"),
-    "a multiplier": (deciding(out=[1], multiplier=np.zeros((6, 6))), "nothing else"),
-    "a price that is none": (deciding(out=[1], price=np.inf), "price"),
-    "a decision without a point": (
-        TreeWitness((TreeNode((Decision(TraceWitness(), NOBODY, NOBODY),), ExhaustiveWitness()),)),
-        "dual point",
-    ),
+    "a price that is none": (deciding(out=[1], price=np.inf), "price|NaN"),
+    "a step that is none": (deciding(out=[1], most=np.ones(6), steps=np.nan), "NaN"),
+    "nothing kept": (deciding(out=[1], kept=np.empty(0, dtype=int), most=np.empty(0)), "shape"),
     "a point on features that are not there": (
-        TreeWitness((TreeNode((), DualWitness("", levels=np.eye(1), kept=np.array([9]))),)),
+        TreeWitness.of([TreeNode((Round(point_on(np.array([9]))),), BOUNDED)]),
         "kept has features outside",
     ),
+    "a negative length": (altered(branching(), cases=lambda cases: cases * 0 - 1), "cut short|without a bound"),
+    "numbers cut short": (altered(deciding(out=[1]), numbers=lambda numbers: numbers[:-1]), "cut short"),
+    "cases cut short": (altered(deciding(out=[1]), cases=lambda cases: cases[:-1]), "cut short"),
+    "cases that are floats": (altered(branching(), cases=lambda cases: cases * 1.0), "list of whole numbers"),
+    "codes in a table": (altered(deciding(out=[1]), codes=lambda codes: codes[None]), "list of whole numbers"),
 }
 
 
@@ -304,13 +357,17 @@ def test_trees_that_do_not_cover_are_refused(case):
         proved_upper(S, 3, tree)
 
 
-def test_a_short_tree_is_no_long_walk():
-    """Nodes that share their children have two to the depth of ways through them."""
-    n = 60
-    nodes = [TreeNode((), None, i, i + 1, i + 1) for i in range(50)]
-    tree = TreeWitness((*nodes, TreeNode((), ExhaustiveWitness())))
-    with pytest.raises(ValueError, match="twice"):
-        proved_upper(np.eye(n), 10, tree)
+def test_a_growing_tree_refuses_parts_about_other_supports():
+    S = DenseCovariance(spiked(6, 3, 0))
+    root = Branch.root(S, 3, NOBODY)
+    with pytest.raises(ValueError, match="other supports"):
+        root.divided(0, Branch(root.case.without(1)), Branch(root.case.within(0)))
+    with pytest.raises(ProofError, match="proves nothing"):
+        prove_grown(root)
+    part = Branch(root.case.without(0))
+    part.listed()
+    with pytest.raises(ProofError, match="not on all supports"):
+        prove_grown(part)
 
 
 def certificate_of(case):
@@ -319,39 +376,40 @@ def certificate_of(case):
     return S, certify(DenseCovariance(S), case[1], found.support, found.loadings, found.witness, **options)
 
 
-def with_node(witness, place, **changes):
-    nodes = list(witness.nodes)
-    nodes[place] = replace(nodes[place], **changes)
-    return TreeWitness(tuple(nodes))
+def with_node(witness, place, change):
+    nodes = list(witness.nodes())
+    nodes[place] = change(nodes[place])
+    return TreeWitness.of(nodes)
 
 
 def _leaf_removed(c):
-    return {"witness": TreeWitness(c.witness.nodes[:-1])}
+    return {"witness": TreeWitness.of(list(c.witness.nodes())[:-1])}
 
 
 def _out_extended(c):
-    for place, node in enumerate(c.witness.nodes):
-        for number, decision in enumerate(node.decisions):
-            if len(decision.out):
-                wrong = np.union1d(decision.out, c.support[:1])
-                decisions = list(node.decisions)
-                decisions[number] = replace(decision, out=wrong)
-                return {"witness": with_node(c.witness, place, decisions=tuple(decisions))}
+    def extended(part):
+        return Round(part.point, tuple(replace(d, out=np.union1d(d.out, c.support[:1])) for d in part.decisions))
+
+    def wrong(node):
+        return replace(node, rounds=tuple(extended(part) for part in node.rounds))
+
+    for place, node in enumerate(c.witness.nodes()):
+        if any(len(d.out) for part in node.rounds for d in part.decisions):
+            return {"witness": with_node(c.witness, place, wrong)}
     raise AssertionError("no decision to forge")
 
 
 def _into_extended(c):
     """Claim that a feature is in which the best support does not hold."""
     stranger = np.setdiff1d(np.arange(c.n_features), c.support)[:1]
-    point = DualWitness("row levels", levels=np.zeros((c.n_features,) * 2), kept=np.arange(c.n_features))
-    decision = Decision(point, NOBODY, stranger)
-    return {"witness": with_node(c.witness, 0, decisions=(decision, *c.witness.nodes[0].decisions))}
+    part = Round(point_on(np.arange(c.n_features), most=np.zeros(c.n_features)), (Decision(NOBODY, stranger),))
+    return {"witness": with_node(c.witness, 0, lambda node: replace(node, rounds=(part, *node.rounds)))}
 
 
 def _feature_changed(c):
-    place = next(i for i, entry in enumerate(c.witness.nodes) if entry.bound is None)
+    place = next(i for i, node in enumerate(c.witness.nodes()) if node.end >= 0)
     other = next(i for i in range(c.n_features) if i not in c.support)
-    return {"witness": with_node(c.witness, place, feature=other)}
+    return {"witness": with_node(c.witness, place, lambda node: replace(node, end=other))}
 
 
 FORGERIES = {
@@ -360,7 +418,7 @@ FORGERIES = {
     "a feature put in that is not in the best support": _into_extended,
     "another feature branched on": _feature_changed,
     "upper nudged": lambda c: {"upper": c.upper * (1 - 1e-9)},
-    "the root alone": lambda c: {"witness": TreeWitness(c.witness.nodes[:1])},
+    "the root alone": lambda c: {"witness": TreeWitness.of(list(c.witness.nodes())[:1])},
 }
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import PROJECTION, Step
 from laconic.covariance.matrix import as_covariance
+from laconic.datasets import load_senate109
+from laconic.methods import ApproximateGreedy, Auto, Problem
 from laconic.proof import prove, proved_upper
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
@@ -64,6 +66,52 @@ def test_the_conditions_as_printed(seed):
     largest = np.linalg.eigvalsh(total)[-1]
     assert largest + len(found.support) * rho == pytest.approx(found.upper, rel=1e-9)
     assert largest <= (((x @ inside) ** 2 - rho).sum()) * (1 + 1e-6)
+
+
+def reaches_the_value(S, support, rho):
+    """Return whether the conditions hold for this rho, computed as they are printed."""
+    values, vectors = np.linalg.eigh(S)
+    A = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    largest, x = (pair[..., -1] for pair in np.linalg.eigh(A[:, support] @ A[:, support].T))
+    s, p = np.diag(S), x @ A
+    inside = np.isin(np.arange(len(S)), support)
+    W = np.where(inside, p * A - rho * x[:, None], A - np.outer(x, p))
+    outside = rho * np.maximum(s - rho, 0.0) / np.where(inside, 1.0, (rho - p**2) * np.maximum(s - p**2, 1e-300))
+    Y = (W * np.where(inside, 1 / np.where(inside, p**2 - rho, 1.0), outside)) @ W.T
+    return np.linalg.eigvalsh(Y)[-1] <= (largest - rho * len(support)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [7, 20])
+def test_an_admissible_penalty_is_found_if_there_is_one(seed, n):
+    """Every rho of a fine grid, also near the ends of the interval, is compared with what the search finds."""
+    S = decaying(n, seed) if n == 7 else gaussian(n, seed, 40) * np.outer(*[0.8 ** np.arange(n)] * 2)
+    near = np.geomspace(1e-5, 0.5, 60)
+    admissible = 0
+    for k in range(2, n):
+        support = ApproximateGreedy().solve(Problem(S, k)).support
+        found = optimality_conditions(S, support)
+        low, high = found.lower_rho, found.upper_rho
+        grid = low + (high - low) * np.concatenate([near, 1 - near]) if low < high else []
+        if any(reaches_the_value(S, support, rho) for rho in grid):
+            admissible += 1
+            assert found.optimal
+            assert low < found.rho < high
+            assert reaches_the_value(S, support, found.rho)
+    assert admissible >= 2
+
+
+@pytest.mark.parametrize("k", [22, 25, 27, 29, 30, 34])
+def test_the_senate_supports_with_a_narrow_range_of_penalties(k):
+    X = load_senate109().frame.to_numpy(dtype=float)
+    S = np.cov(X.T)
+    support = Auto().solve(Problem(S, k)).support
+    centred = (X - X.mean(axis=0)) / np.sqrt(len(X) - 1)
+    for covariance in (S, FactorCovariance(np.linalg.qr(centred)[1])):
+        found = optimality_conditions(covariance, support)
+        assert found.optimal
+        assert found.lower_rho < found.rho < found.upper_rho
+        assert found.upper <= found.value * (1 + 1e-11)
 
 
 @pytest.mark.parametrize("kind", kinds(7, 0))

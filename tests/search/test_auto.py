@@ -120,6 +120,20 @@ def test_a_small_group_far_from_the_leading_directions_is_found(seed):
     assert set(Auto().solve(problem).support.tolist()) == set(group.tolist())
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_all_groups_of_a_wide_table_are_found_one_after_the_other(seed):
+    """Three groups among 6,000 standardised features, none of them near a leading eigenvector."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 6000))
+    groups = rng.choice(6000, 36, replace=False).reshape(3, 12)
+    for group, strength in zip(groups, (1.8, 1.6, 1.4), strict=True):
+        X[:, group] += strength * rng.standard_normal((60, 1))
+    model = SparsePCA(3, cardinality=12, scale=True, proof=None).fit(X)
+    shared = [[len(set(support) & set(group)) for group in groups.tolist()] for support in model.supports_]
+    assert sorted(int(np.argmax(row)) for row in shared) == [0, 1, 2]
+    assert min(max(row) for row in shared) >= 10
+
+
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("shape", [(200, 40), (60, 900)])
 def test_not_below_the_cheap_methods(shape, scale):

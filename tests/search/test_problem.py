@@ -25,7 +25,7 @@ def test_a_declared_setting_is_a_field(solver):
 LIMITED = [Swaps(max_iterations=1), TruncatedPower(max_iterations=1), GeneralizedPower(tuning=1, max_iterations=1)]
 
 
-@pytest.mark.parametrize("settings", [*LIMITED, Exact(node_limit=1)], ids=lambda settings: settings.name)
+@pytest.mark.parametrize("settings", [*LIMITED, Exact(node_limit=1)], ids=lambda settings: type(settings).__name__)
 def test_advice_names_a_setting(settings):
     problem = Problem(DenseCovariance(random_psd(60, 40, 3)), 6)
     exact = isinstance(settings, Exact)

@@ -8,8 +8,8 @@ import pytest
 
 from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, path_of, random_psd
 from laconic import SparsePCA
-from laconic.bounds.exact import Penalized
 from laconic.bounds.names import SOLVERS
+from laconic.bounds.penalized import Penalized
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import spiked_rows

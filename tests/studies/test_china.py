@@ -19,12 +19,12 @@ def study(data_folder):  # noqa: ARG001 - it skips without data
 def test_the_best_of_all_is_proved_though_few_are_looked_at(seed):
     X = np.random.default_rng(seed).standard_normal((15, 11)) * np.linspace(1.5, 0.3, 11)
     S = np.cov(X, rowvar=False)
-    path = find_path(DenseCovariance(S), float(np.median(S.diagonal())), 4, tree=True)
+    path = find_path(DenseCovariance(S), float(np.median(S.diagonal())), 4, proof="exact")
     best = np.array([best_value(S, k) for k in range(1, 5)])
     upper, values = (np.array([getattr(s, name) for s in path.solutions]) for name in ("upper", "value"))
     assert len(path.looked_at) == 5
     assert (upper >= best * (1 - 1e-12)).all()
-    # Branch and bound makes the bound equal to the best value, even if the support found is not the best.
+    # A proof makes the bound equal to the best value, even if the support found is not the best.
     assert upper == pytest.approx(np.maximum(best, values), rel=1e-6)
     for solution in path.solutions:
         block = S[np.ix_(solution.support, solution.support)]

@@ -14,19 +14,28 @@ In. A support without i has a value of at most lmax(M without row and column i) 
 beat, feature i is put in. If l_2 < t < l_1, then lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS, eigh, eigvalsh, largest_eigenvalue
 from laconic.covariance import DenseCovariance
-from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness
-from laconic.proof.witness_tree import Decision
-from laconic.relaxations.rows import Aside, RowLevels, RowLevelSolution, free_diagonal, level_of_each_row, own_price
+from laconic.proof.witness_tree import LARGEST_CODE, Branch, Decision, Point
+from laconic.relaxations.rows import (
+    Aside,
+    RowLevels,
+    RowLevelSolution,
+    free_diagonal,
+    level_of_each_row,
+    own_norm_price,
+    own_price,
+    priced_levels,
+    priced_norms,
+)
 from laconic.search import Exhaustive
 from laconic.search.problem import Problem
 
@@ -42,11 +51,12 @@ class DecidedFeatures:
     """The features of a node that a solution of its relaxation puts out or in.
 
     `out` are the features that no better support contains, `into` those that every better support contains. `steps` are
-    the dual points that decide them: each is a solution with the features that it puts out and in. S is the matrix of
-    the node, without features that are out already. Supports of at most the value `beat` are of no interest.
+    the decisions one by one. S is the matrix of the node, without features that are out already. `most` are the levels
+    of the rows kept, if they are larger than the entries of these rows. Supports of at most the value `beat` are of no
+    interest.
     """
 
-    def __init__(self, S: Floats, relaxed: RowLevelSolution, beat: float) -> None:
+    def __init__(self, S: Floats, relaxed: RowLevelSolution, beat: float, most: Floats | None = None) -> None:
         n = len(S)
         self._S, self._relaxed = S, relaxed
         self._free = np.ones(n, dtype=bool)
@@ -57,14 +67,15 @@ class DecidedFeatures:
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
-        self._levels_aside = aside.levels(level_of_each_row(relaxed.levels))
+        self._most = level_of_each_row(relaxed.levels) if most is None else most
+        self._levels_aside = aside.levels(self._most)
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
-        self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []
+        self.steps: list[Decision] = []
         no_features = np.empty(0, dtype=np.intp)
         self.into = np.flatnonzero(self._in(values, vectors))
         if len(self.into):
-            self.steps.append((relaxed, no_features, self.into))
+            self.steps.append(Decision(no_features, self.into))
         gone = np.zeros(n, dtype=bool)
         top = max(float(values[-1]), self._top_aside)
         for lift in LIFTS:
@@ -90,7 +101,7 @@ class DecidedFeatures:
         afford = G - (top - room) * (1 + 1e-9) / k
         if not 0 < afford < G:
             return
-        m, c = level_of_each_row(relaxed.levels), relaxed.levels.diagonal()
+        m, c = self._most, relaxed.levels.diagonal()
         need = np.maximum(c - free_diagonal(m, afford), 0.0)
         share = need * ((vectors**2) @ (1.0 / (top - values)))
         share[~self._free[keep] | gone[keep]] = np.inf
@@ -114,8 +125,7 @@ class DecidedFeatures:
         out[self._aside] = (largest - k * (G - own) < room) & ~gone[self._aside]
         if out.any():
             gone |= out
-            step = replace(relaxed, levels=relaxed.levels - np.diag(raised), state=None)
-            self.steps.append((step, np.flatnonzero(out), np.empty(0, dtype=np.intp)))
+            self.steps.append(Decision(np.flatnonzero(out), np.empty(0, dtype=np.intp), afford))
 
 
 # Up to this many supports of a node are evaluated one by one: that takes about as long as one relaxation.
@@ -140,14 +150,17 @@ class Node:
 
     alive: Indices  # features that a support may contain, including those inside
     inside: Indices  # features that every support contains
-    bound: float  # on the value of every support of the node
-    place: int = 0  # in the record
-    # The witness of the bound: that of the node, or of an ancestor if that is lower.
-    witness: DualWitness | None = field(default=None, repr=False)
+    bound: float  # on the value of every support of the node, proved for the node or for an ancestor
+    branch: Branch = field(repr=False)  # its place in the tree
     # The relaxation of the parent, restricted to `alive`.
     start: RowLevelSolution | None = field(default=None, repr=False)
-    # The features to branch on, those with the largest weights first; empty before the node is relaxed.
-    branch: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    # The features to divide the node by, those with the largest weights first; empty before the node is relaxed.
+    features: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    @classmethod
+    def of(cls, branch: Branch, bound: float, start: RowLevelSolution | None = None) -> "Node":
+        """Return the node of a place in the tree."""
+        return cls(branch.case.alive, branch.case.members, bound, branch, start)
 
     @property
     def open(self) -> Indices:
@@ -159,95 +172,123 @@ class Node:
         missing = cardinality - len(self.inside)
         return comb(len(self.open), missing) if missing >= 0 and np.isin(self.inside, self.alive).all() else 0
 
-    def bounded(self, relaxed: RowLevelSolution) -> "Node":
-        """Return the node with the bound of a relaxation on `alive`, if that is lower than the bound at hand."""
-        if self.witness is not None and relaxed.estimate >= self.bound:
-            return self
-        return replace(self, bound=relaxed.estimate, witness=_witness(self, relaxed))
+    def within(self, feature: int) -> "Node":
+        """Return the part of the node whose supports contain another feature."""
+        return Node.of(Branch(self.branch.case.within(feature)), self.bound, self.start)
 
-    def within(self, features: Indices) -> "Node":
-        """Return the part of the node whose supports contain some more features."""
-        return replace(self, inside=np.union1d(self.inside, features))
+    def without(self, feature: int) -> "Node":
+        """Return the part of the node whose supports do not contain a feature."""
+        return Node.of(Branch(self.branch.case.without(feature)), self.bound, _left(self.start, self.alive != feature))
 
-    def without(self, features: Indices) -> "Node":
-        """Return the part of the node whose supports contain none of some features."""
-        keep = ~np.isin(self.alive, features)
-        start = None if self.start is None else self.start.restricted(np.flatnonzero(keep))
-        return replace(self, alive=self.alive[keep], start=start)
+    def decided(self) -> "Node":
+        """Return the node after the decisions of its place in the tree."""
+        case = self.branch.case
+        start = _left(self.start, np.isin(self.alive, case.alive))
+        return replace(self, alive=case.alive, inside=case.members, start=start)
+
+
+def _left(start: RowLevelSolution | None, stays: Mask) -> RowLevelSolution | None:
+    return start if start is None or stays.all() else start.restricted(np.flatnonzero(stays))
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The result of processing a node."""
 
-    place: int  # in the record
+    branch: Branch  # its place in the tree
     node: Node | None  # the node after its decisions, to be branched on; None if it is finished
     candidates: tuple[Indices, ...]  # supports that may be better than the best so far
     settled: float  # a bound on all supports of the node that are neither candidates nor in `node`
-    decisions: tuple[Decision, ...]  # for the record, as is `bound`
-    bound: DualWitness | ExhaustiveWitness | None
     relaxations: int  # the number of relaxations solved
-
-    def at(self, place: int) -> "Outcome":
-        """Return the outcome at a place in the record."""
-        return replace(self, place=place, node=None if self.node is None else replace(self.node, place=place))
 
 
 class Processor:
     """Bounds nodes, and decides as many of their features as the dual points allow.
 
     S is the scaled matrix of all features. With non-negative loadings its entries are those of the problem or larger.
+    Each bound and each decision goes through the gate when it is made.
     """
 
     def __init__(self, S: Floats, problem: Problem, scale: float, relaxation: RowLevels) -> None:
         self._S, self._problem, self._scale, self._relaxation = S, problem, scale, relaxation
 
-    def __call__(self, node: Node, beat: float) -> Outcome:
-        """Bound a node, decide features by the value to beat, and list its supports if they are few."""
-        k, monitor = self._problem.cardinality, self._problem.monitor
+    def __call__(self, node: Node, beat: float, relaxed: RowLevelSolution | None = None) -> Outcome:
+        """Bound a node, decide features by the value to beat, and list its supports if they are few.
+
+        `relaxed` is a relaxation of the node, if there is one already.
+        """
+        k, monitor, branch = self._problem.cardinality, self._problem.monitor, node.branch
         candidates: list[Indices] = []
-        decisions: list[Decision] = []
         settled, solved = -np.inf, 0
 
-        def outcome(left: Node | None, bound: DualWitness | ExhaustiveWitness | None) -> Outcome:
-            return Outcome(node.place, left, tuple(candidates), settled, tuple(decisions), bound, solved)
+        def outcome(left: Node | None) -> Outcome:
+            return Outcome(branch, left, tuple(candidates), settled, solved)
 
         for _ in range(MOST_RELAXATIONS):
             if self._few(node):
                 break
-            if monitor.stopped is not None and node.witness is not None:
+            if monitor.is_over and np.isfinite(node.bound):
                 # Time is up: the node keeps the bound of an ancestor.
-                node = replace(node, branch=node.open[:PROBED_FEATURES])
-                return outcome(node, node.witness)
+                return outcome(replace(node, features=node.open[:PROBED_FEATURES]))
             sub = np.ascontiguousarray(self._S[np.ix_(node.alive, node.alive)])
             places = np.searchsorted(node.alive, node.inside)
-            relaxed = self._relaxation.solve(sub, k, inside=places, start=node.start, known=beat, monitor=monitor)
+            if relaxed is None:
+                start = node.start
+                relaxed = self._relaxation.solve(sub, k, inside=places, start=start, known=beat, monitor=monitor)
             solved += 1
-            node = node.bounded(relaxed)
             candidates.append(_rounded(node, relaxed, k))
-            if node.bound <= beat:
-                settled = max(settled, node.bound)
-                return outcome(None, node.witness)
-            decided = DecidedFeatures(sub, relaxed, beat)
-            for step, out, into in decided.steps:
-                decisions.append(Decision(_witness(node, step), node.alive[out], node.alive[into]))
-                settled = max(settled, beat)
+            point, bound = self._proved(node, relaxed, beat)
+            node = replace(node, bound=min(node.bound, bound), start=relaxed)
+            if bound <= beat:
+                settled = max(settled, bound)
+                return outcome(None)
             before = len(node.open)
-            into, out = node.alive[decided.into], node.alive[decided.out]
-            node = replace(node, start=relaxed).within(into).without(out)
-            if monitor.stopped is not None or before - len(node.open) < max(1.0, SHRINKS * before):
+            if not monitor.is_over:
+                for decision in self._decisions(node, sub, point, relaxed, beat):
+                    proved = branch.decide(point, decision, beat * self._scale)
+                    settled = settled if proved is None else max(settled, proved.value / self._scale)
+                node = node.decided()
+            relaxed = None
+            if monitor.is_over or before - len(node.open) < max(1.0, SHRINKS * before):
                 break
         if self._few(node):
             found, others = self._listed(node, beat)
             candidates += found
             settled = max(settled, others)
-            return outcome(None, ExhaustiveWitness())
+            return outcome(None)
         assert node.start is not None
         weight = node.start.diagonal.copy()
         weight[np.isin(node.alive, node.inside)] = -1.0
         order = np.argsort(-weight, kind="stable")[: min(PROBED_FEATURES, len(node.open))]
-        node = replace(node, branch=node.alive[order])
-        return outcome(node, node.witness)
+        return outcome(replace(node, features=node.alive[order]))
+
+    def _proved(self, node: Node, relaxed: RowLevelSolution, beat: float) -> tuple[Point, float]:
+        """Bound a node by a point with few digits, and return the point with the bound.
+
+        The digits are as few as still prove that the node holds nothing of interest, or else lose little.
+        """
+        slack = beat - relaxed.estimate
+        enough = beat if slack >= 0 else relaxed.estimate - LOST * slack
+        coarse = slack > COARSE_FROM * abs(beat)
+        sizes = LARGEST_CODES[0 if coarse else 1 :]
+        points = (packed(relaxed, node.alive, self._scale, largest) for largest in sizes)
+        point, proved = node.branch.bounded(points, enough * self._scale)
+        return point, proved.value / self._scale
+
+    def _decisions(
+        self, node: Node, S: Floats, point: Point, relaxed: RowLevelSolution, beat: float
+    ) -> Iterator[Decision]:
+        """Yield what a point decides at a node, in terms of all features."""
+        witness, k = point.unpacked(), relaxed.cardinality
+        assert witness.levels is not None
+        L = witness.levels / self._scale
+        N = None if witness.norms is None else witness.norms / self._scale
+        inside = np.isin(relaxed.keep, relaxed.inside)
+        cost, price, _ = priced_levels(L.copy(), k, inside)
+        cost += 0.0 if N is None else priced_norms(N.copy(), k, inside)
+        unpacked = replace(relaxed, levels=L, norms=N, price=price, cost=cost, state=None)
+        for step in DecidedFeatures(S, unpacked, beat, point.most / self._scale).steps:
+            yield Decision(node.alive[step.out], node.alive[step.into], step.price * self._scale)
 
     def _few(self, node: Node) -> bool:
         """Whether a node has so few supports that they are evaluated one by one."""
@@ -258,7 +299,7 @@ class Processor:
         """Evaluate each support; return the candidates and a bound on the others."""
         k = self._problem.cardinality
         if not node.supports(k):
-            return [], -np.inf
+            return [], node.branch.listed().value
         chosen = k - len(node.inside)
         subsets = list(combinations(node.open.tolist(), chosen))
         rest = np.array(subsets, dtype=np.intp).reshape(len(subsets), chosen)
@@ -268,7 +309,7 @@ class Processor:
         values = np.concatenate([eigvalsh(self._S[p[:, :, None], p[:, None, :]])[:, -1] for p in parts])
         best = int(values.argmax())
         if not self._problem.nonnegative:
-            return [supports[best]], -np.inf
+            return [supports[best]], node.branch.listed().value / self._scale
         # The matrix without negative entries gives upper bounds. They count for all supports that are not searched.
         worth = values > beat if k <= MOST_SIGNED_FEATURES else np.zeros(len(values), dtype=bool)
         found, settled = [], float(values[~worth].max(initial=-np.inf))
@@ -287,5 +328,92 @@ def _rounded(node: Node, relaxed: RowLevelSolution, k: int) -> Indices:
     return np.sort(node.alive[np.argsort(-weight, kind="stable")[:k]])
 
 
-def _witness(node: Node, relaxed: RowLevelSolution) -> DualWitness:
-    return replace(relaxed.witness(), inside=node.inside, kept=node.alive[relaxed.keep])
+# The sizes of the largest code of a point, from few digits to many. The first is tried if the bound leaves this share
+# of the value to beat.
+LARGEST_CODES, COARSE_FROM = (15, LARGEST_CODE, 2**15 - 129), 0.002
+# The share of the distance to the value to beat that a point may lose by being packed.
+LOST = 1e-3
+# Levels and weights keep so many binary digits.
+LEVEL_DIGITS, WEIGHT_DIGITS = 22, 8
+# The weights are near their limits after so many rounds. They lie between this and its inverse.
+WEIGHT_ROUNDS, LEAST_WEIGHT = 100, 1e-9
+# The share of the bound below which a cost is negligible.
+NEGLIGIBLE = 1e-9
+# Codes are in units of the levels of their rows. If an entry is more than so many units, small units are raised.
+LARGEST_SHARE = 16.0
+
+
+def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int) -> Point:
+    """Return the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
+    L, N, keep = relaxed.levels, relaxed.norms, relaxed.keep
+    inside = np.isin(keep, relaxed.inside)
+    m = rounded_to(level_of_each_row(L), LEVEL_DIGITS)
+    D, weights, own = 0.5 * (L + L.T), np.ones(len(L)), [own_price(L.diagonal(), m)[inside]]
+    norm_price = 0.0
+    if N is not None:
+        D += 0.5 * (N + N.T)
+        h = own_norm_price(N)
+        norm_price = float(h[~inside].max(initial=0.0))
+        # Rows of N that cost next to nothing hold nothing. The price would not allow for rounding.
+        weights = np.where(h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate), _weights(N), 0.0)
+        own.append(h[inside])
+    else:
+        own.append(np.zeros(int(np.count_nonzero(inside))))
+    half = 0.5 * (m[:, None] + m)
+    pairs = np.triu_indices(len(L), 1)
+    D, half = D[pairs], half[pairs]
+    sizes = np.abs(D)
+    # The entries of rows with small levels may be large. Then their unit is larger than the levels.
+    floor = float(sizes.max(initial=0.0)) / LARGEST_SHARE if (sizes > LARGEST_SHARE * half).any() else 0.0
+    unit = np.maximum(half, floor)
+    shares = np.divide(D, unit, out=np.zeros_like(D), where=unit > 0)
+    # An entry as large as its levels stays so.
+    steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
+    return Point(
+        kept=alive[keep],
+        inside=alive[relaxed.inside],
+        price=relaxed.price * scale,
+        norm_price=norm_price * scale,
+        own=np.concatenate(own) * scale,
+        most=m * scale,
+        weights=rounded_to(weights, WEIGHT_DIGITS),
+        steps=steps,
+        floor=floor * scale,
+        codes=_codes(shares, steps, wide=largest > LARGEST_CODE),
+    )
+
+
+def _codes(shares: Floats, steps: float, *, wide: bool) -> Indices:
+    """Return shares in whole steps. In wide codes, what belongs to N is rounded towards zero.
+
+    The rows of N may cost so little that larger entries would cost more than the digits are worth.
+    """
+    within = np.clip(shares, -1.0, 1.0)
+    beyond = (np.trunc if wide else np.rint)((shares - within) * steps)
+    return np.asarray(np.rint(within * steps) + beyond, dtype=np.intp)
+
+
+def _weights(N: Floats) -> Floats:
+    """Return w with N_ij : N_ji = w_i : w_j as nearly as possible; at the optimum of the relaxation this is exact.
+
+    The ratio of the sums of row i and column i, with N_ji divided by w_j in the column, is w_i. This is used in turns.
+    Rows without entries, as that of a feature inside may be, have the weight zero and no part in this.
+    """
+    size = np.abs(N)
+    np.fill_diagonal(size, 0.0)
+    size /= max(float(size.max(initial=0.0)), SMALLEST_NORMAL)
+    used = size.sum(axis=1) > LEAST_WEIGHT
+    size, w = size[np.ix_(used, used)], np.ones(np.count_nonzero(used))
+    rows = size.sum(axis=1)
+    for _ in range(WEIGHT_ROUNDS if used.any() else 0):
+        w = rows / np.maximum((1.0 / w) @ size, LEAST_WEIGHT)
+        w = np.clip(w / max(float(np.median(w)), LEAST_WEIGHT), LEAST_WEIGHT, 1.0 / LEAST_WEIGHT)
+    weights = np.zeros(len(N))
+    weights[used] = w
+    return weights
+
+
+def rounded_to(x: Floats, digits: int) -> Floats:
+    """Return numbers with so many binary digits, rounded up."""
+    fraction, exponent = np.frexp(x)
+    return np.asarray(np.ldexp(np.ceil(np.ldexp(fraction, digits)), exponent - digits))

@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.bounds.fast import Proof, check_proof
-from laconic.bounds.least import bound_support
-from laconic.bounds.tight import GAP, NODES
-from laconic.bounds.tree import TreeSearch
-from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.bounds.prove import Proof, check_proof, prove
+from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.words import at_least, at_most, is_whole
@@ -191,15 +188,8 @@ def sparse_eigenvalues(
 def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> tuple[Interval, Indices, str]:
     """Return bounds on the largest k-sparse eigenvalue, the support of the lower one, and the kind of the upper one."""
     problem = Problem(DenseCovariance(S), k, monitor=monitor)
-    if proof == "tight" and len(S) <= WRITE_OUT_LIMIT:
-        # All columns of c I - F'F have similar variances, so a search that begins with large variances is not enough.
-        if count_supports(problem) <= EXHAUSTIVE:
-            solution = Exhaustive().solve(problem)
-        else:
-            solution = TreeSearch(gap=GAP, node_limit=NODES).search(problem, Auto(polish=20).solve(problem))
-        bound = bound_support(problem, solution, "fast")
-    else:
-        solution = Auto().solve(problem)
-        bound = bound_support(problem, solution, proof)
+    # All columns of c I - F'F have similar variances, so a search that begins with large variances is not enough.
+    few = proof != "fast" and count_supports(problem) <= EXHAUSTIVE
+    solution, bound = prove(problem, (Exhaustive() if few else Auto(polish=20)).solve(problem), proof)
     lower = proved_lower(problem.covariance, solution.support, solution.loadings)
     return Interval(lower, max(bound.value, lower)), solution.support, bound.kind

@@ -1,6 +1,5 @@
-"""Branch and bound with the row-level relaxation: eliminate features, divide into blocks, grow trees."""
+"""Branch and bound with the row-level relaxation: a tree of cases."""
 
-import heapq
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -9,140 +8,20 @@ from os import cpu_count
 import numpy as np
 
 from laconic.bounds.fixing import PROBED_FEATURES, PROBED_TOGETHER, Node, Outcome, Processor
-from laconic.bounds.reduction import (
-    Elimination,
-    divide_into_blocks,
-    eliminate_by_two_groups,
-    kept_by_penalty,
-    search_blocks,
-)
-from laconic.bounds.reduction_by_dual_point import eliminate_by_dual_point
-from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import PROVED, Floats
 from laconic.core.eigenvalues import EPS
-from laconic.core.monitor import Monitor, mark_limited, one_thread, warn
-from laconic.covariance import DenseCovariance, SubsetCovariance
-from laconic.proof import Estimate
-from laconic.proof.witness import Witness
-from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import ExhaustiveWitness
-from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_tree import Decision, TreeNode, TreeWitness
-from laconic.relaxations.elementary import elementary_bound, elementary_bounds
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.proposition_2 import proposition_2_bound
+from laconic.core.monitor import mark_limited, one_thread
+from laconic.covariance import DenseCovariance
+from laconic.proof import ProofError
+from laconic.proof.gate import prove_grown
+from laconic.proof.witness_tree import Branch
 from laconic.relaxations.rows import RowLevels, RowLevelSolution
-from laconic.search import Auto, Swaps
-from laconic.search.problem import Problem, Solution, Status, how_it_ended, stopped_or
+from laconic.search import Swaps
+from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.support import EQUAL, Incumbent, values_of
 
-# Up to this size Proposition 2 and the l0 relaxation are tried. Above it the root of a tree takes less time, and the
-# first steps of the l0 relaxation, which cannot be stopped, take many seconds.
-MOST_FEATURES_FOR_L0 = 600
-# The l0 relaxation is solved if Proposition 2 is within this share of the value to beat: it lowers the bound little.
-NEAR_VALUE_TO_BEAT = 0.05
-
-
-def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> Estimate | None:
-    """Return a bound that is no more than the value to beat, or None. The support is the best one known.
-
-    Row sums succeed for correlation matrices with blocks of nearly equal columns. Proposition 2 and the l0 relaxation
-    succeed where the variances decay.
-    """
-    dense = DenseCovariance(S, semidefinite=False)
-    bound = elementary_bound(dense, k)
-    if bound.value <= beat:
-        return bound
-    if len(S) > MOST_FEATURES_FOR_L0:
-        return None
-    monitor.tick()
-    bound = proposition_2_bound(dense, support, k)
-    if beat < bound.value <= beat * (1 + NEAR_VALUE_TO_BEAT):
-        monitor.tick()
-        relaxed = L0Relaxation(tolerance=1e-8).solve(S, k, monitor=monitor)
-        bound = Estimate(relaxed.estimate, "l0", k, relaxed.witness())
-    return bound if bound.value <= beat else None
-
-
-# A record holds at most this many numbers (160 MB). Later nodes are left out: the weaker bounds of parents serve.
-MOST_NUMBERS = 20_000_000
-
-
-@dataclass
-class _Entry:
-    decisions: tuple[Decision, ...] = ()
-    bound: DualWitness | ExhaustiveWitness | None = None
-    feature: int = -1
-    without: int = -1
-    within: int = -1
-
-
-class Record:
-    """The tree as it grows. `cut_off` says whether nodes were left out because the record was full."""
-
-    def __init__(self) -> None:
-        self._entries: list[_Entry] = []
-        self._size = 0
-        self.cut_off = False
-
-    def new(self) -> int:
-        """Return the place of a new node."""
-        self._entries.append(_Entry())
-        return len(self._entries) - 1
-
-    def branched(self, place: int, feature: int) -> tuple[int, int]:
-        """Return the places of the children of a node that a feature divides: without the feature, and with it."""
-        entry = self._entries[place]
-        entry.feature, entry.without, entry.within = feature, self.new(), self.new()
-        return entry.without, entry.within
-
-    def put(self, outcome: Outcome) -> None:
-        """Keep the decisions and the bound of a node."""
-        points = [d.witness for d in outcome.decisions]
-        if isinstance(outcome.bound, DualWitness):
-            points.append(outcome.bound)
-        self._size += sum(part.size for p in points for part in (p.levels, p.norms) if part is not None)
-        self.cut_off = self.cut_off or self._size > MOST_NUMBERS
-        if not self.cut_off:
-            entry = self._entries[outcome.place]
-            entry.decisions, entry.bound = outcome.decisions, outcome.bound
-
-    def witness(self) -> TreeWitness | None:
-        """Return the tree, or None if its root has no bound. A node has its own bound if a child of it has none."""
-        known = self._known()
-        if not known or not known[0]:
-            return None
-        order: dict[int, int] = {}
-        pending = [0]
-        while pending:
-            place = pending.pop()
-            order[place] = len(order)
-            entry = self._entries[place]
-            if self._divided(entry, known):
-                pending += [entry.within, entry.without]
-        nodes = []
-        for place in order:
-            entry = self._entries[place]
-            if self._divided(entry, known):
-                children = order[entry.without], order[entry.within]
-                nodes.append(TreeNode(entry.decisions, None, entry.feature, *children))
-            else:
-                nodes.append(TreeNode(entry.decisions, entry.bound))
-        return TreeWitness(tuple(nodes))
-
-    def _known(self) -> list[bool]:
-        """Return for each node whether it has a bound: its own, or that of both children, which come after it."""
-        known = [False] * len(self._entries)
-        for place in reversed(range(len(known))):
-            entry = self._entries[place]
-            known[place] = entry.bound is not None or self._divided(entry, known)
-        return known
-
-    def _divided(self, entry: _Entry, known: list[bool]) -> bool:
-        return entry.feature >= 0 and known[entry.without] and known[entry.within]
-
-
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
-ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
+ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.005)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 
 
@@ -171,11 +50,11 @@ class Run:
         self.best.offer(first.value, first.support)
         # The largest bound of the supports that are in no open node.
         self.settled = -np.inf
-        self.record = Record()
-        root = Node(np.arange(n), problem.forced, np.inf, self.record.new())
-        self.heap: list[tuple[float, int, Node]] = [(-root.bound, root.place, root)]
+        # The gate bounds the parts of the tree on the covariance itself, or on S if that is another matrix.
+        matrix = DenseCovariance(S * self.unit, semidefinite=False) if problem.nonnegative else problem.covariance
+        self.root = Branch.root(matrix, problem.cardinality, problem.forced)
+        self.heap: list[Node] = [Node.of(self.root, np.inf)]
         self.nodes = self.relaxations = 0
-        self.closed: Estimate | None = None
 
     @property
     def beat(self) -> float:
@@ -191,51 +70,34 @@ class Run:
     @property
     def estimate(self) -> float:
         """The bound of the whole tree, in units of the scaled matrix."""
-        open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
+        open_nodes = max((node.bound for node in self.heap), default=-np.inf)
         value = self.best.value / self.unit
         # If the values of two supports differ by at most EQUAL, the first is kept and not the better one.
         margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
         return max(value + margin, self.settled, open_nodes)
 
-    def run(self, *, quick: bool) -> Solution:
-        """Search, and return the best support with the estimate of the best value and its witness."""
-        if quick and self._closed_by_quick_bound():
-            return self._solution()
+    def run(self) -> Solution:
+        """Search, and return the best support with the bound on all."""
         workers = self.settings.workers or min(cpu_count() or 1, PROBED_FEATURES)
         with ThreadPoolExecutor(workers, initializer=mark_limited) as pool, self.problem.monitor.watch():
             self._process_root()
             self._branch(pool)
         return self._solution()
 
-    def _closed_by_quick_bound(self) -> bool:
-        """Try the quick bounds. One that succeeds stands for the whole tree."""
-        k, support = self.problem.cardinality, self.best.support
-        assert support is not None
-        bound = None
-        with self.problem.monitor.watch(), self.problem.monitor.hidden():
-            bound = quick_bound(self.S, k, support, self.beat, self.problem.monitor)
-        if bound is None:
-            return False
-        self.settled, self.heap, self.closed = bound.value, [], bound
-        return True
-
     def _process_root(self) -> None:
-        problem = self.problem
+        problem, root = self.problem, self.heap[0]
         n, k = problem.n_features, problem.cardinality
-        root = self.heap[0][2]
-        if len(problem.forced) < k:
-            vector = self.first.vector(n)
-            problem.monitor.tick("exact, first node", best=self.best.value)
-            with problem.monitor.hidden():
+        relaxed: RowLevelSolution | None = None
+        problem.monitor.tick("exact, first node", best=self.best.value)
+        with problem.monitor.hidden():
+            if len(problem.forced) < k:
+                vector = self.first.vector(n)
                 relaxed = ROOT.solve(
                     self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
                 )
-            root = replace(root.bounded(relaxed), start=relaxed)
-            self.heap = [(-root.bound, root.place, root)]
-            if root.bound > self.beat:
-                self._round(relaxed)
-        with problem.monitor.hidden():
-            self._replace_first([self.process(root, self.beat)])
+                if relaxed.estimate > self.beat and not problem.monitor.is_over:
+                    self._round(relaxed)
+            self._replace_first([self.process(root, self.beat, relaxed)])
 
     def _round(self, relaxed: RowLevelSolution) -> None:
         """Improve the support of the largest weights in the relaxation by exchanges."""
@@ -245,14 +107,14 @@ class Run:
 
     def _branch(self, pool: Executor) -> None:
         limit = self.settings.node_limit
-        while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
+        while self.heap and self.heap[0].bound > self.beat and (limit is None or self.nodes < limit):
             stage = f"exact, {self._count()}, {len(self.heap)} open"
             self.problem.monitor.tick(stage, best=self.best.value, bound=self.estimate * self.unit)
             with self.problem.monitor.hidden():
-                self._replace_first(self._children(self.heap[0][2], pool))
-        if not self.heap or -self.heap[0][0] <= self.beat:
+                self._replace_first(self._children(self.heap[0], pool))
+        if not self.heap or self.heap[0].bound <= self.beat:
             # The open nodes hold no support worth finding.
-            self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
+            self.settled = max([self.settled, *(node.bound for node in self.heap)])
             self.heap = []
 
     def _children(self, node: Node, pool: Executor) -> list[Outcome]:
@@ -262,21 +124,21 @@ class Run:
         feature with the lowest bound without it divides the node.
         """
         outcomes: list[Outcome] = []
-        for begin in range(0, len(node.branch), PROBED_TOGETHER):
-            features = node.branch[begin : begin + PROBED_TOGETHER]
-            probes = [node.without(np.array([feature])) for feature in features]
+        for begin in range(0, len(node.features), PROBED_TOGETHER):
+            probes = [node.without(int(feature)) for feature in node.features[begin : begin + PROBED_TOGETHER]]
             outcomes += pool.map(self.process, probes, repeat(self.beat))
             if all(outcome.node is not None for outcome in outcomes[begin:]):
                 break
         used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
         if not used:
             used = [int(np.argmin([o.node.bound for o in outcomes if o.node is not None]))]
-        children = []
+        features = node.features
         for i in used:
-            without, within = self.record.branched(node.place, int(node.branch[i]))
-            children.append(outcomes[i].at(without))
-            node = replace(node.within(node.branch[i : i + 1]), place=within)
-        return [*children, self.process(node, self.beat)]
+            feature = int(features[i])
+            within = node.within(feature)
+            node.branch.divided(feature, outcomes[i].branch, within.branch)
+            node = within
+        return [*(outcomes[i] for i in used), self.process(node, self.beat)]
 
     def _replace_first(self, outcomes: list[Outcome]) -> None:
         """Put the outcomes of the first open node, or of its children, in its place."""
@@ -284,15 +146,13 @@ class Run:
         for outcome in outcomes:
             self.nodes += 1
             self.relaxations += outcome.relaxations
-            self.record.put(outcome)
             for support in outcome.candidates:
                 self.best.offer(float(values_of(self.problem, support[None])[0]), support)
             self.settled = max(self.settled, outcome.settled)
             if outcome.node is not None:
-                heap.append((-outcome.node.bound, outcome.place, outcome.node))
-        heapq.heapify(heap)
+                heap.append(outcome.node)
         # In one step: if Ctrl-C comes before it, the node still counts as open.
-        self.heap = heap
+        self.heap = sorted(heap, key=lambda node: -node.bound)
 
     def _count(self) -> str:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
@@ -306,208 +166,33 @@ class Run:
             status = stopped_or(self.problem.monitor.stopped, Status.NODE_LIMIT)
         found = self.best.solution(status, method=self.first.method, iterations=self.nodes)
         reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
-        if self.closed is not None:
-            witness: Witness | None = _scaled(self.closed.witness, self.unit)
-            reason = f"the bound by {self.closed.kind} meets the value found"
-        else:
-            witness = _scaled(self.record.witness(), self.unit)
-            if self.record.cut_off:
-                reason += "; the tree is too large to keep, so only its upper part can be proved"
-        # With features forced in, or signs, the tree is not about all supports of S.
-        of_all_supports = not len(self.problem.forced) and not self.problem.nonnegative
-        return replace(
-            found,
-            status=status,
-            estimate=max(self.estimate * self.unit, found.value),
-            witness=witness if of_all_supports else None,
-            reason=reason,
-        )
-
-
-def _scaled(witness: Witness | None, scale: float) -> Witness | None:
-    """Return a witness of the scaled matrix as one of S."""
-    match witness:
-        case DualWitness():
-            return _scaled_point(witness, scale)
-        case Proposition2Witness():
-            return replace(witness, weights=witness.weights / np.sqrt(scale), rho=witness.rho * scale)
-        case TreeWitness():
-            return TreeWitness(tuple(_scaled_node(node, scale) for node in witness.nodes))
-    return witness
-
-
-def _scaled_point(point: DualWitness, scale: float) -> DualWitness:
-    def by(values: Floats | None, factor: float) -> Floats | None:
-        return None if values is None else values * factor
-
-    return replace(
-        point,
-        levels=by(point.levels, scale),
-        norms=by(point.norms, scale),
-        price=point.price * scale,
-        factor=by(point.factor, float(np.sqrt(scale))),
-        rho=point.rho * scale,
-        shift=point.shift * scale,
-    )
-
-
-def _scaled_node(node: TreeNode, scale: float) -> TreeNode:
-    decisions = tuple(replace(d, witness=_scaled_point(d.witness, scale)) for d in node.decisions)
-    bound = _scaled_point(node.bound, scale) if isinstance(node.bound, DualWitness) else node.bound
-    return replace(node, decisions=decisions, bound=bound)
-
-
-# With more features elimination comes first. Up to this size the relaxation of the root takes seconds.
-MOST_WITHOUT_ELIMINATION = 1000
+        found = replace(found, estimate=max(self.estimate * self.unit, found.value), reason=reason)
+        if self.problem.nonnegative:
+            # The tree is not about S.
+            return found
+        try:
+            bound = prove_grown(self.root)
+        except ProofError:
+            # The search was stopped before the first bound, or the matrix is out of the range of proofs.
+            return found
+        return replace(found, witness=bound.witness, bound=bound)
 
 
 @dataclass(frozen=True)
 class TreeSearch:
-    """Search for a better support than a known one, and estimate the best possible value."""
+    """Search for a better support than a known one, and bound the best possible value."""
 
     gap: float = 1e-7  # stop when the relative gap is this small; zero means as small as rounding allows
     node_limit: int | None = None
     workers: int | None = None  # nodes processed at the same time, by default one a core; results do not depend on it
-    seed: int = 0  # of searches for a first support
 
-    def search(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
-        """Return the first solution or a better one, with an estimate of the best value and its witness.
+    def search(self, problem: Problem, first: Solution, target: float = -np.inf) -> Solution:
+        """Return the first solution or a better one, with the bound that was proved.
 
-        Supports of at most the target value are of no interest. `quick` first tries bounds that may end the search.
+        Supports of at most the target value are of no interest. S is written out.
         """
-        if first.status is Status.COMPLETE or problem.monitor.stopped is not None:
-            return first
-        if problem.n_features <= MOST_WITHOUT_ELIMINATION:
-            return self.search_all(problem, first, target, quick=quick)
-        elimination: Elimination | None = None
         with one_thread(), problem.monitor.watch():
             problem.monitor.tick()
-            value = max(first.value, target)
-            elimination = eliminate_by_two_groups(self.limited, problem, first, value)
-            if elimination is None:
-                problem.monitor.tick()
-                elimination = eliminate_by_dual_point(problem, first, value)
-        if elimination is None:
-            return replace(first, status=stopped_or(problem.monitor.stopped, first.status))
-        if len(elimination.kept) > WRITE_OUT_LIMIT:
-            left = len(elimination.kept)
-            reason = f"{left} features may belong to a better support, and at most {WRITE_OUT_LIMIT} are searched"
-            warn(f"The exact search did not run: {reason}. The best support found so far is returned.")
-            return replace(first, reason=reason)
-        return self._search_kept(elimination, problem, first, target, quick=quick)
-
-    def limited(self, problem: Problem, first: Solution, gap: float, node_limit: int | None) -> Solution:
-        """Search all features with another gap and node limit, as eliminations do."""
-        return replace(self, gap=gap, node_limit=node_limit).search_all(problem, first)
-
-    def search_all(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
-        """Search as `search` does, without elimination. The covariance of all features is written out."""
-        with one_thread(), problem.monitor.watch():
-            problem.monitor.tick()
-            S = problem.covariance.submatrix(np.arange(problem.n_features))
-            blocks = divide_into_blocks(S, problem.cardinality, first.value, self.gap)
-            if len(blocks.features) == 1 or len(problem.forced):
-                return Run(self, problem, first, S, target).run(quick=quick)
-            within = replace(self, gap=blocks.gap)
-            found = search_blocks(within.search, problem, first, S, blocks, target, self.seed)
-            limited = self.node_limit is not None
-            stopped = problem.monitor.stopped
-            status = how_it_ended(found.value, found.estimate, self.gap, stopped, limited=limited)
-            return replace(found, status=status)
+            return Run(self, problem, first, problem.covariance.matrix, target).run()
         # The search was stopped before it began.
         return replace(first, status=stopped_or(problem.monitor.stopped, first.status))
-
-    def _search_kept(
-        self, elimination: Elimination, problem: Problem, first: Solution, target: float, *, quick: bool
-    ) -> Solution:
-        """Search the features kept. No other support is better than the first solution, or than the target."""
-        kept, others = elimination.kept, max(first.value, target)
-        if len(kept) < problem.cardinality:
-            return replace(first, estimate=others)
-        covariance = DenseCovariance(problem.covariance.submatrix(kept), semidefinite=problem.covariance.semidefinite)
-        inner = replace(problem, covariance=covariance, forced=np.searchsorted(kept, problem.forced))
-        start = (
-            replace(first, support=np.searchsorted(kept, first.support))
-            if np.isin(first.support, kept).all()
-            else Auto(seed=self.seed).solve(inner)
-        )
-        found = self.search_all(inner, start, target, quick=quick and not elimination.lifts_trees_only)
-        better = replace(found, support=kept[found.support])
-        if found.value < first.value:
-            # The first solution does not exceed the target, so its features were eliminated.
-            better = replace(found, support=first.support, loadings=first.loadings, value=first.value)
-        return replace(
-            better,
-            estimate=max(found.estimate, others),
-            witness=elimination.lift(found.witness),
-            reason=f"{len(kept)} of {problem.n_features} features kept; {found.reason}",
-        )
-
-
-def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Solution:
-    """Maximise z'Sz - rho Card(z) over supports of at most the problem's cardinality.
-
-    Each cardinality is searched only for supports better than the best so far. The most promising ones come first.
-    """
-    largest = float(problem.covariance.diagonal.max())
-    if problem.covariance.semidefinite and rho >= largest:
-        raise ValueError(
-            f"penalty={rho} is not below the largest variance, {largest:.6g}: the solution is zero; "
-            "choose a smaller penalty."
-        )
-    # A feature whose variance is below the penalty adds less than it costs.
-    worth = np.union1d(kept_by_penalty(problem.covariance, rho), problem.forced)
-    if not len(worth):
-        raise _nothing_is_worth(rho)
-    part = replace(
-        problem,
-        covariance=SubsetCovariance(problem.covariance, worth),
-        cardinality=min(problem.cardinality, len(worth)),
-        forced=np.searchsorted(worth, problem.forced),
-    )
-    least = max(len(part.forced), 1)
-    sizes = range(least, part.cardinality + 1)
-    caps = np.array([bound.value for bound in elementary_bounds(part.covariance, sizes)])
-    found: dict[int, Solution] = {}
-    last = part.cardinality
-    for k in sizes:
-        # No support of this size can be better if even its cheapest bound is not.
-        before = max((s.value - rho * size for size, s in found.items()), default=-np.inf)
-        if caps[k - least] - rho * k > before:
-            start = found[k - 1].support if k - 1 in found else None
-            found[k] = Auto(seed=search.seed).solve(part.with_cardinality(k), start=start)
-        if problem.monitor.stopped is not None:
-            last = k
-            break
-    best = max(found, key=lambda k: found[k].value - rho * k)
-    nodes, worst = 0, max((caps[k - least] - rho * k for k in range(last + 1, part.cardinality + 1)), default=-np.inf)
-    for k in sorted(found, key=lambda k: rho * k - found[k].value):
-        objective = found[best].value - rho * best
-        cap = caps[k - least] - rho * k
-        if cap > objective:
-            again = search.search(part.with_cardinality(k), found[k], target=objective + rho * k)
-            nodes += again.iterations
-            cap = min(cap, again.estimate - rho * k)
-            found[k] = again if again.value > found[k].value else found[k]
-            if found[k].value - rho * k > objective:
-                best = k
-        worst = max(worst, cap)
-    solution = found[best]
-    if not problem.covariance.semidefinite and not len(problem.forced) and solution.value <= rho * best:
-        raise _nothing_is_worth(rho)
-    estimate = max(worst + rho * best, solution.value)
-    limited = search.node_limit is not None
-    status = how_it_ended(solution.value, estimate, search.gap, problem.monitor.stopped, limited=limited)
-    return replace(
-        solution,
-        support=worth[solution.support],
-        estimate=estimate,
-        witness=None,
-        status=status,
-        iterations=nodes,
-        reason=f"branch and bound over {len(found)} cardinalities: {nodes} nodes",
-    )
-
-
-def _nothing_is_worth(rho: float) -> ValueError:
-    return ValueError(f"penalty={rho} costs more than any feature adds: the solution is zero; choose a smaller one.")

@@ -24,7 +24,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import Codes, Floats, Indices, Mask
 
 # Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
 INLINE = 2000
@@ -37,7 +37,7 @@ MOST_PARTS = 20_000
 # JSON does not have these numbers. They are texts in an array, and {"number": text} elsewhere.
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 # The types of arrays that a file holds.
-ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Mask: "bool"}
+ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Codes: "int8", Mask: "bool"}
 PLAIN: dict[Any, tuple[Any, str]] = {
     str: (str, "text"),
     bool: (bool, "flag"),
@@ -123,7 +123,8 @@ def encoded(value: Any, arrays: dict[str, Any], known: Mapping[str, type], place
 
 
 def _encoded_array(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    kind = {"i": "int64", "u": "int64", "b": "bool"}.get(value.dtype.kind, "float64")
+    kinds = {"i": "int64", "u": "int64", "b": "bool"}
+    kind = "int8" if value.dtype == np.int8 else kinds.get(value.dtype.kind, "float64")
     array = value.astype(kind)
     form = {"dtype": kind, "shape": list(array.shape)}
     if array.size <= INLINE:
@@ -409,7 +410,7 @@ class Decoder:
             return array.astype(kind)
         if set(value) != {"dtype", "shape", "values"} or not isinstance(value["values"], list):
             raise TypeError("an array has no values")
-        entry = {"int64": int, "bool": bool}.get(dtype, float)
+        entry = {"int64": int, "int8": int, "bool": bool}.get(dtype, float)
         numbers = [NOT_FINITE[x] if isinstance(x, str) and x in NOT_FINITE else x for x in value["values"]]
         array = np.array([_plain(entry, x) for x in numbers], dtype=kind)
         if min(shape, default=0) < 0 or array.size != math.prod(shape):

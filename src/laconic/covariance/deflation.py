@@ -48,9 +48,10 @@ P_i P_i = I - (2 - |z_i|^2) z_i z_i', it has the largest eigenvalue of the small
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -58,8 +59,10 @@ from scipy.linalg import block_diag, solve_triangular
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
+from laconic.core.monitor import Monitor
 from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
+from laconic.covariance.pairs import Pairs, few_differ, revised
 from laconic.covariance.views import SubsetCovariance
 
 # After the deflations that have only a weak bound by rows, a matrix of at most this size (8 MB) is written out.
@@ -292,7 +295,7 @@ class DeflatedCovariance(Covariance):
         powers = np.frexp(np.abs(self._unscaled[0]).max(axis=0, initial=0.0))[1]
         self.factors: Floats = np.ldexp(self._unscaled[0], -powers)
         self.core: Floats = np.ldexp(self._unscaled[1], powers + powers[:, None])
-        self.n_features, self.at_hand = base.n_features, base.at_hand
+        self.n_features, self.at_hand, self.entry_cost = base.n_features, base.at_hand, base.entry_cost
         self.written_out, self.slack, self.factor_error = base.written_out, base.slack, base.factor_error
         self.semidefinite = rule.semidefinite and base.semidefinite
 
@@ -320,6 +323,22 @@ class DeflatedCovariance(Covariance):
     @property
     def eigenproblem_size(self) -> int:
         return self.base.eigenproblem_size
+
+    def row_parts(self) -> Iterator[tuple[Floats, Floats]] | None:
+        parts = self.base.row_parts()
+        if parts is None:
+            return None
+        # WC and W, each with about the root of the largest entry of C in it.
+        power = math.frexp(float(np.abs(self.core).max(initial=0.0)))[1] // 2
+        own = np.ldexp(self.core.T @ -self.factors.T, -power), np.ldexp(self.factors.T, power)
+        return chain(parts, [own])
+
+    def _look_at_pairs(self, count: int, monitor: Monitor) -> Pairs:
+        changed = np.flatnonzero(np.any([step.direction != 0 for step in self.steps], axis=0))
+        # The deflations of Schur change every entry.
+        if self.rule is SCHUR or not few_differ(self.n_features, len(changed)):
+            return super()._look_at_pairs(count, monitor)
+        return revised(self, self.base, np.arange(self.n_features), changed, count, monitor)
 
     def _diagonal(self) -> Floats:
         return np.asarray(self.base.diagonal - np.einsum("ij,ij->i", self.factors @ self.core, self.factors))

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
@@ -27,7 +27,11 @@ from laconic.core.eigenvalues import (
     proved_largest_eigenvalue,
     proved_semidefinite_shift,
 )
+from laconic.core.monitor import Monitor
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
+
+if TYPE_CHECKING:
+    from laconic.covariance.pairs import Pairs
 
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
 # off by about a fifth, which is enough to rank columns.
@@ -38,6 +42,8 @@ ROW_GRAM = 1000
 # Up to this size LAPACK on the written-out matrix is faster than Lanczos' method on the operator. Its eigenvalues are
 # sharper than bounds that avoid writing the matrix out.
 CHEAP_EIGENVALUES = 400
+# Rows of a factor in one part: sums of products in single precision run over no more.
+ROWS_OF_A_PART = 1024
 # Variances are computed from square blocks of this many features.
 DIAGONAL_BLOCK = 500
 
@@ -63,6 +69,15 @@ class Covariance(ABC):
     slack: float = 0.0
     #: A bound on the norm of S - A'A for the `factor` A.
     factor_error: float = 0.0
+    #: The multiplications behind an entry of S: one if S is held as an array, else the number of rows.
+    entry_cost: int = 1
+    #: What a look at all pairs has found, if there was one.
+    _pairs: "Pairs | None" = None
+
+    @cached_property
+    def leading_pairs(self) -> dict[tuple[int, float], tuple[float, Floats]]:
+        """The largest eigenvalue and its vector, for each seed and accuracy that `largest_eigenpair` was asked for."""
+        return {}
 
     @cached_property
     def factor(self) -> Floats | None:
@@ -72,6 +87,13 @@ class Covariance(ABC):
     def rows_as_factor(self, columns: Indices) -> Floats | None:
         """Return some columns of the factor, or of the standardised rows if these can be written out; None if not."""
         return None if self.factor is None else self.factor[:, columns]
+
+    def row_parts(self) -> "Iterator[tuple[Floats, Floats]] | None":
+        """Return parts L and R of few rows each, or None. S is the sum of the L'R, and size_i size_j of the |L|'|R|.
+
+        The first holds up to `spread`. None also stands for rows of which single entries of S are computed faster.
+        """
+        return None
 
     @property
     def eigenproblem_size(self) -> int:
@@ -241,6 +263,29 @@ class Covariance(ABC):
         """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
         return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
 
+    @property
+    def pairs_cost(self) -> float:
+        """The multiplications that a look at all pairs takes."""
+        return float(self.entry_cost) * self.n_features**2
+
+    def pairs(self, count: int, monitor: Monitor | None = None) -> "Pairs":
+        """Return the `count` largest |S_ij|, j != i, of each row, and all that are above a floor. They are kept."""
+        return self.widest_pairs(count, monitor or Monitor()).at(count)
+
+    def widest_pairs(self, count: int, monitor: Monitor) -> "Pairs":
+        """Return the same with all that is known about more than `count` entries of each row."""
+        if self.at_hand is not None:
+            raise ValueError("The rows of some features are not at hand; all pairs need every row.")
+        found = self._pairs
+        if found is None or found.largest.shape[1] < min(count, self.n_features - 1):
+            found = self._pairs = self._look_at_pairs(count, monitor)
+        return found
+
+    def _look_at_pairs(self, count: int, monitor: Monitor) -> "Pairs":
+        from laconic.covariance.pairs import all_pairs
+
+        return all_pairs(self, count, monitor)
+
     def excess(self, features: Indices) -> float | None:  # noqa: ARG002 - kinds that know less look at the features
         """Return a number e that limits the entries between some features B and the others A by their variances.
 
@@ -336,7 +381,7 @@ class FactorCovariance(Covariance):
 
     def __init__(self, factor: Floats, *, apart: Floats | None = None, slack: float = 0.0) -> None:
         self.factor: Floats = factor
-        self.n_features = factor.shape[1]
+        self.entry_cost, self.n_features = factor.shape
         self.slack = slack
         self.apart = np.zeros(self.n_features) if apart is None else apart
         self.factor_error = sum_up(up(self.apart**2)) if self.apart.any() else 0.0
@@ -344,6 +389,11 @@ class FactorCovariance(Covariance):
     @property
     def eigenproblem_size(self) -> int:
         return int(min(self.factor.shape))
+
+    def row_parts(self) -> Iterator[tuple[Floats, Floats]]:
+        for begin in range(0, len(self.factor), ROWS_OF_A_PART):
+            part = self.factor[begin : begin + ROWS_OF_A_PART]
+            yield part, part
 
     def _diagonal(self) -> Floats:
         return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
@@ -416,6 +466,8 @@ def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
 ACCURACY = 1e-6
 # The rank is found when at most this share of each variance is left.
 LEFT = 1e-10
+# At a coarse accuracy so many vectors are enough for one eigenvalue. The library's default is 20 products at least.
+COARSE, LANCZOS_VECTORS = 1e-4, 12
 
 
 def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
@@ -427,11 +479,18 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
         The covariance S.
     seed, tolerance
         The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
+
+    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
     """
-    n = covariance.n_features
-    if n <= CHEAP_EIGENVALUES:
-        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
-    return _largest(covariance.product, n, seed, tolerance)
+    n, known = covariance.n_features, covariance.leading_pairs
+    if (seed, tolerance) not in known:
+        known[seed, tolerance] = (
+            extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+            if n <= CHEAP_EIGENVALUES
+            else _largest(covariance.product, n, seed, tolerance)
+        )
+    value, vector = known[seed, tolerance]
+    return value, vector.copy()
 
 
 def largest_eigenpairs(
@@ -487,8 +546,9 @@ def _several(
     """Return the largest eigenvalues, increasing, and their vectors, by Lanczos' method."""
     operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(n)
+    few = LANCZOS_VECTORS if tolerance >= COARSE and count == 1 else None
     try:
-        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance, ncv=few)
     except ArpackNoConvergence as error:
         if len(error.eigenvalues) < count:
             raise

@@ -11,6 +11,7 @@ means and scales that are computed are rounded. `Standard` bounds what this chan
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices,
 from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.covariance.matrix import DIAGONAL_BLOCK, ROWS_OF_A_PART, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.passes import DENSE_SHARE, Moments
 from laconic.data.tables import check_magnitude
 
@@ -31,6 +32,8 @@ from laconic.data.tables import check_magnitude
 WRITE_OUT_COLUMNS = 2048
 # Sums run over at most this many rows at a time, so that few roundings follow one another.
 MOST_TOGETHER = 4096
+# With at most this share of nonzero entries, all columns of S are computed faster from sparse products.
+SPARSE_SHARE = 0.03
 # If uncentred columns are at most this many times longer (in squared length) than centred ones, sparse columns are
 # multiplied as they are, and the products of means subtracted. Otherwise that would lose digits, and blocks of rows are
 # centred first.
@@ -148,10 +151,9 @@ def covariance_of(
         return DenseCovariance(matrix, spread=spread, slack=standard.slack), standard
     factor = np.array(X, dtype=np.float64, order="C")
     factor -= standard.means
-    factor *= standard.scales
+    factor *= standard.units
     if weights is not None:
         factor *= np.sqrt(weights)[:, None]
-    factor /= np.sqrt(standard.divisor)
     factor[:, standard.constant] = 0.0
     # Each entry of the factor was rounded at most six times.
     return FactorCovariance(factor, apart=standard.spread(standard.own, 0), slack=standard.slack), standard
@@ -192,7 +194,7 @@ class SparseCovariance(Covariance):
 
     def __init__(self, rows: Any, standard: Standard, weights: Floats | None = None) -> None:
         self.rows, self.standard, self.weights = rows, standard, weights
-        self.n_features = rows.shape[1]
+        self.entry_cost, self.n_features = rows.shape
         self.slack = standard.slack
         self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
 
@@ -222,6 +224,13 @@ class SparseCovariance(Covariance):
         if math.prod(self.rows.shape) > SMALL_NUMBERS:
             return None
         return self._centred(self.by_column[:, columns], columns, slice(None))
+
+    def row_parts(self) -> Iterator[tuple[Floats, Floats]] | None:
+        if self.rows.nnz <= SPARSE_SHARE * math.prod(self.rows.shape):
+            return None
+        everything, count = np.arange(self.n_features), self.rows.shape[0]
+        parts = (slice(i, i + ROWS_OF_A_PART) for i in range(0, count, ROWS_OF_A_PART))
+        return ((block, block) for block in (self._centred(self._by_row, everything, part) for part in parts))
 
     def _centred(self, chosen: Any, columns: Indices, part: slice) -> Floats:
         """Return some rows of some columns, centred and scaled, times the roots of the weights."""

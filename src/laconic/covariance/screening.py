@@ -4,9 +4,10 @@ Which columns can matter? A feature i belongs to no better support of k features
 and b a bound at k - 1 features. So the columns of large variance decide, and how large is known when v is. The first
 choice is generous. `widened` reads more columns, in one more pass, if the values found ask for them.
 
-If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the data
-themselves are the operator: a few passes multiply random directions by S, and the columns with the largest entries in
-the leading directions are taken to hand.
+If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the rows are
+read into memory (`laconic.covariance.make`). If they are too many for that, the data themselves are the operator: a few
+passes multiply random directions by S, and the columns with the largest entries in the leading directions are taken to
+hand.
 """
 
 import math

@@ -7,6 +7,7 @@ loadings on hidden features are zero. The variances of features on which the com
 """
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import ProvedEigenvalue
+from laconic.core.monitor import Monitor
 from laconic.core.rounding import grown, up
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
+from laconic.covariance.pairs import Pairs, few_differ, revised
 
 if TYPE_CHECKING:
     from laconic.covariance.screening import Screening
@@ -33,7 +36,7 @@ class SubsetCovariance(Covariance):
         self.keep: Indices = keep
         self.n_features = len(keep)
         self.semidefinite, self.written_out, self.slack = base.semidefinite, base.written_out, base.slack
-        self.factor_error = base.factor_error
+        self.factor_error, self.entry_cost = base.factor_error, base.entry_cost
         if base.at_hand is not None:
             self.at_hand = np.flatnonzero(np.isin(keep, base.at_hand))
 
@@ -46,6 +49,18 @@ class SubsetCovariance(Covariance):
 
     def rows_as_factor(self, columns: Indices) -> Floats | None:
         return self.base.rows_as_factor(self.keep[columns])
+
+    def row_parts(self) -> Iterator[tuple[Floats, Floats]] | None:
+        parts = self.base.row_parts()
+        if parts is None:
+            return None
+        own = ((left[:, self.keep], None if right is left else right[:, self.keep]) for left, right in parts)
+        return ((left, left if right is None else right) for left, right in own)
+
+    def _look_at_pairs(self, count: int, monitor: Monitor) -> Pairs:
+        if few_differ(self.n_features, self.base.n_features - self.n_features):
+            return revised(self, self.base, self.keep, np.empty(0, dtype=np.intp), count, monitor)
+        return super()._look_at_pairs(count, monitor)
 
     @property
     def eigenproblem_size(self) -> int:
@@ -94,7 +109,7 @@ class SubsetCovariance(Covariance):
         return self.base.block(self.keep[rows], self.keep[columns])
 
     def columns(self, indices: Indices) -> Floats:
-        return self.base.columns(self.keep[indices])[self.keep]
+        return self.base.block(self.keep, self.keep[indices])
 
     def submatrix(self, indices: Indices) -> Floats:
         return self.base.submatrix(self.keep[indices])
@@ -145,6 +160,7 @@ class ScreenedCovariance(Covariance):
         screening: "Screening | None" = None,
     ) -> None:
         self.inner, self.screening, self.slack = inner, screening, slack
+        self.entry_cost = inner.entry_cost
         self.at_hand: Indices = at_hand
         self.n_features = len(variances)
         self._variances, self._errors = variances, errors

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from laconic.bounds.exact import is_exact, proof_of
-from laconic.bounds.fast import Proof
-from laconic.bounds.least import bound_and_improve, closes, least_proved, with_note
 from laconic.bounds.names import get_solver
-from laconic.bounds.tight import on_all, solve_at_hand
+from laconic.bounds.prove import Proof, closes, prove, takes_long, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of
@@ -25,9 +22,8 @@ from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
 from laconic.model.joint import ACCURACY, Spanning, hold_most
 from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
-from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
-from laconic.proof.gate import kind_of
-from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of
+from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
+from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
 from laconic.search.support import EQUAL, finish, leading
 
 if TYPE_CHECKING:
@@ -80,13 +76,9 @@ def bounded(
         return solution, None
     best = solution
     try:
-        if proof is None:
-            if solution.witness is None:
-                return solution, None
-            own = Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness)
-            bound = least_proved(problem, [own])
-        else:
-            bound, best = bound_and_improve(problem, solution, proof)
+        if proof is None and solution.witness is None:
+            return solution, None
+        best, bound = prove(problem, solution, proof)
     except ProofError as error:
         noted = with_note(solution, f"a proof failed: {error}")
         if proof is None or solution.witness is None:
@@ -318,9 +310,9 @@ class Search:
         state = self.model.random_state
         seed = None if state is None else int(check_random_state(state).randint(2**31 - 1))
         self.solver: Solver = get_solver(self.model.method, seed=seed)
-        self.proof: Proof | None = proof_of(self.model.proof)
+        self.proof: Proof | None = self.model.proof
         # Each component gets a fast bound before a proof that takes long.
-        self.long: bool = self.proof == "tight" or is_exact(self.proof)
+        self.long: bool = takes_long(self.proof)
         self.varying: Indices = np.flatnonzero(~self.made.constant)
         self.forced: Indices = forced_places(self.model, self.made)
 

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laconic.bounds.fast import Proof
 from laconic.bounds.names import get_solver
+from laconic.bounds.prove import Proof
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import Scope, gap_in_tables

@@ -44,6 +44,10 @@ LEAST_MARKS, FAR = 2, 3
 MOST_COLUMNS = 20
 # A hint names at most this many pairs.
 MOST_PAIRS = 3
+# Columns that differ from their most common value in fewer rows than this are easily correlated by chance.
+HANDFUL = 5
+# Rows of a sparse matrix that are counted at a time.
+ROWS_COUNTED = 128
 
 
 def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str]:
@@ -78,7 +82,9 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
                 f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
                 "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
             )
-    return [*hints, *_of_pairs(model, covariance, marked, label)]
+    degenerate = dict(_degenerate(model, made, covariance, label))
+    described = marked.union(*(model.supports_[index].tolist() for index in degenerate))
+    return [*hints, *degenerate.values(), *_of_pairs(model, covariance, described, label)]
 
 
 class _Label:
@@ -192,20 +198,73 @@ def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> 
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
+def _degenerate(model: "SparsePCA", made: Made, covariance: Covariance, label: _Label) -> Iterator[tuple[int, str]]:
+    """Yield components of one column and its copies, or of columns seen in a handful of rows, each with its hint."""
+    inner = covariance.on_hand()
+    for index, support in enumerate(model.supports_):
+        if len(support) < 2:
+            continue
+        begin = f"Component {index + 1} consists of columns that"
+        if rows := _in_a_handful(made, support):
+            yield (
+                index,
+                (
+                    f"{begin} differ from their most common value in {'one' if rows == 1 else f'at most {rows}'} of "
+                    f"{made.rows.shape[0]} rows, so that a few rows decide it; leave out columns seen in so few rows."
+                ),
+            )
+            continue
+        local = support if covariance.at_hand is None else np.searchsorted(covariance.at_hand, support)
+        limits = np.sqrt(np.maximum(inner.diagonal[local] * inner.diagonal[local[0]], 0.0))
+        if (np.abs(np.abs(inner.block(local, local[:1])[:, 0]) - limits) <= SAME * limits).all():
+            which = listed([label.quoted(j) for j in support], MOST_PAIRS)
+            yield index, f"{begin} are the same up to sign and scale ({which}); keep one of them, leave out the others."
+
+
+def _in_a_handful(made: Made, columns: Indices) -> int:
+    """Return in how many rows at most a column differs from its most common value, if these are a handful; else 0.
+
+    Only rows in memory are counted, and only until a column differs in more than a handful.
+    """
+    n = made.rows.shape[0] if made.in_memory else 0
+    if n < 2 * HANDFUL:
+        return 0
+    differing = np.zeros(len(columns), dtype=np.intp)
+    by_rows = sp.issparse(made.rows) and made.rows.format == "csr"
+    for begin in range(0, n, ROWS_COUNTED if by_rows else n):
+        values = (made.rows[begin : begin + ROWS_COUNTED] if by_rows else made.rows)[:, columns]
+        # The middle value is the most common one if that is in more than half of the rows.
+        common = 0 if sp.issparse(values) else np.partition(values, n // 2, axis=0)[n // 2]
+        differing += np.asarray((values != common).sum(axis=0)).ravel()
+        if differing.max() >= HANDFUL:
+            return 0
+    return int(differing.max())
+
+
 def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int], label: _Label) -> Iterator[str]:
     """Yield a hint about columns that are multiples of each other, of which a component uses one.
 
     `others` are columns of which another hint speaks.
     """
-    weights = np.abs(model.components_).max(axis=0)
     inner = covariance.on_hand()
     at_hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
-    places = np.argsort(-weights[at_hand], kind="stable")[:MOST_COLUMNS]
-    places = places[weights[at_hand][places] > 0]
     lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
-    limits = lengths[:, None] * lengths[places]
+    weights = np.where(lengths > 0, np.abs(model.components_).max(axis=0)[at_hand], 0.0)
+    places = np.argsort(-weights, kind="stable")[:MOST_COLUMNS]
+    places = places[weights[places] > 0]
+    if not len(places):
+        return
+    near = np.flatnonzero(lengths)
+    if covariance.semidefinite:
+        # Let S = A'A and x = Aw. For columns that are the same up to sign and scale, |a_i'x| / |a_i| is about the same.
+        image = inner.product(weights)
+        shares = np.abs(image[near]) / lengths[near]
+        apart = np.abs(shares[:, None] - np.abs(image[places]) / lengths[places]).min(axis=1)
+        near = near[apart <= np.sqrt(2 * SAME * max(float(weights @ image), 0.0))]
+    limits = lengths[near][:, None] * lengths[places]
     # In a matrix that is not semidefinite an entry may be far larger than a covariance.
-    rows, columns = np.nonzero((np.abs(np.abs(inner.columns(places)) - limits) <= SAME * limits) & (limits > 0))
+    rows, columns = np.nonzero(np.abs(np.abs(inner.block(near, places)) - limits) <= SAME * limits)
+    rows = near[rows]
     both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
     pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
     pairs = [pair for pair in pairs if not any(place in others for place in pair)]

@@ -40,7 +40,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from laconic.bounds.names import get_solver
-from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
@@ -49,7 +48,7 @@ from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.components import NOTHING, components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
 from laconic.model.settings import check_count, check_settings, forced_places, made_of, penalty_of, sizes_of
-from laconic.search.problem import Problem, Solution, Solver, abilities_of
+from laconic.search.problem import Problem, Solution, Solver, abilities_of, solve_at_hand
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

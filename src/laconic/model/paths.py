@@ -9,12 +9,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from laconic.bounds.dspca import largest_penalty
-from laconic.bounds.exact import is_exact, proof_of
-from laconic.bounds.fast import Proof
-from laconic.bounds.least import bound_support, closes, with_note
 from laconic.bounds.names import get_solver
-from laconic.bounds.path_bounds import bound_path
-from laconic.bounds.tight import on_all, solve_at_hand
+from laconic.bounds.path import prove_path
+from laconic.bounds.prove import Proof, closes, prove, with_note
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
 from laconic.core.words import at_least, counted, gap_in_tables, is_whole, places_of
@@ -26,7 +23,7 @@ from laconic.model.criteria import PathValues, hull
 from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search import Auto
-from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
+from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status, on_all, solve_at_hand
 from laconic.search.support import EQUAL, leading
 
 if TYPE_CHECKING:
@@ -260,7 +257,7 @@ def path_of(
         solutions[place] = not_below(solutions[place], solutions[place - 1])
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
     solutions = [on_all(problem.with_cardinality(k), one) for k, one in zip(sizes, solutions, strict=True)]
-    bounds = _bounds(problem, solutions, proof_of(model.proof))
+    bounds = _bounds(problem, solutions, model.proof)
     found = [
         Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound, stopped=monitor.stopped)
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
@@ -338,12 +335,8 @@ def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) ->
     """Return the least proved bound for each cardinality; the solver's own counts. A failed proof leaves a note."""
     found: Sequence[UpperBound | ProofError | None] = []
     least = problem.cardinality - len(solutions) + 1
-    if proof is not None and (len(problem.forced) or is_exact(proof)):
-        for place, solution in enumerate(solutions):
-            solutions[place], bound = bounded(problem.with_cardinality(place + least), solution, proof)
-            found = [*found, bound]
-    elif proof is not None:
-        found = bound_path(problem, solutions, proof)
+    if proof is not None:
+        found = prove_path(problem, solutions, proof)
     bounds: list[UpperBound | None] = [None] * len(solutions)
     for place, outcome in enumerate(found):
         if isinstance(outcome, ProofError):
@@ -467,7 +460,7 @@ def certify(
     'This support reaches at least 81 % of the best possible variance (proved).'
     """
     check_settings(model)
-    proof = proof_of(model.proof)
+    proof = model.proof
     if proof is None:
         raise ValueError("proof=None asks for no proof; give a model with proof='fast', 'tight' or 'exact'.")
     check_count("component", component)
@@ -494,7 +487,7 @@ def certify(
                     raise ValueError(f"features={list(features)} have no variance; choose features that vary.")
                 own = Solution(places, z, value, Status.HEURISTIC)
                 best = solve_at_hand(Auto(), problem, start=places)
-            bound = bound_support(problem, best if best.value > own.value else own, proof)
+            bound = prove(problem, best if best.value > own.value else own, proof)[1]
             own = replace(own, estimate=np.inf, witness=None)
             found = Found(left, np.arange(n), problem, own, list(before), bound=bound, stopped=monitor.stopped)
             solution, certificate = concluded(found, made, model)

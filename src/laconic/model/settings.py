@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
-from laconic.bounds.fast import check_proof
-from laconic.bounds.least import with_note
 from laconic.bounds.names import get_solver
+from laconic.bounds.prove import check_proof, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
 from laconic.core.words import at_least, counted, is_whole, places_of

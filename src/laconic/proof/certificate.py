@@ -11,14 +11,14 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import PROVED, Floats, Indices
-from laconic.core.store import Budget, Decoder, files_of, read_document, write_files
+from laconic.core.store import Budget, Decoder, encoded, files_of, read_document, write_files
 from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
-from laconic.proof.gate import WITNESSES, prove, proved_lower, relative_gap
-from laconic.proof.witness import ProofError, Proved, Witness, no_features
+from laconic.proof.gate import prove, proved_lower, relative_gap
+from laconic.proof.witness import WITNESSES, ProofError, Proved, Witness, no_features
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
-from laconic.proof.witness_tree import Decision, TreeNode
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step
 
 # The name and version of the file format.
 FORM, SCHEMA = "laconic certificate", 1
@@ -203,6 +203,13 @@ class Certificate:
         taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
         return f"Variances are those in {made} {of} the digest {self.digest}{taken}."
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the arrays. Files are packed, so together they are mostly smaller."""
+        arrays: dict[str, Any] = {}
+        encoded(self, arrays, stored_types())
+        return sum(array.nbytes for array in arrays.values())
+
     def files(self, name: str) -> dict[str, bytes]:
         """Return the files of the certificate by name: NPZ if arrays are large, and last the JSON file `name`."""
         return files_of(self, name, form=FORM, schema=SCHEMA, known=stored_types(), claim=self.claim)
@@ -233,7 +240,7 @@ class Certificate:
 
 def stored_types() -> dict[str, type]:
     """Return the classes that the file of a certificate may hold, by name."""
-    own = (Certificate, Recipe, JointWitness, TreeNode, Decision)
+    own = (Certificate, Recipe, JointWitness, Step, Again, ByVariances, ByRows)
     return {**WITNESSES, **{cls.__name__: cls for cls in own}}
 
 
@@ -273,6 +280,8 @@ def certify(
     # S may be made again from another container of the data, which has other errors.
     errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
     slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
+    # Bounds by all pairs have the rounding of single precision, which depends on the container, too.
+    slack += 2 * margin if recipe.given == "rows" else 0.0
     return Certificate(
         cardinalities=sizes,
         n_features=covariance.n_features,

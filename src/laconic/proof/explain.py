@@ -7,9 +7,9 @@ from laconic.core.words import at_least, at_most, counted
 from laconic.proof.certificate import Certificate
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
 from laconic.proof.witness_tree import TreeWitness
 
 # The formula of each deflation, S being the matrix before it and z a component.
@@ -101,31 +101,17 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
                 f"Proposition 2: each feature has a direction, and costs a penalty of {witness.rho:.6g}. The bound is "
                 f"the largest eigenvalue of a matrix of these directions, and the penalty of {features}."
             ]
-        case BlockWitness():
-            small = f"covariances of at most {witness.threshold:.6g}, and those between "
+        case ThresholdWitness():
+            cost = f"which costs {k - 1} times as much"
             return [
-                f"Blocks: {small}{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most "
-                f"{k - 1} times the largest of them. What is left has no more than its best block.",
-                *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
+                f"Threshold: covariances without signs are shrunk by {witness.threshold:.6g}, {cost}. "
+                "The bound adds the largest eigenvalue of what is left."
             ]
-        case EliminationWitness():
-            return [
-                f"Elimination: no support with one of {counted(n - len(witness.kept), 'feature')} exceeds the bound, "
-                f"because of {'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
-                f"{counted(max(k - 1, 0), 'feature')}. Supports of the other features are bounded apart:",
-                *witness_in_words(witness.inner, len(witness.kept), k),
-            ]
-        case TwoGroupsWitness():
-            kept = len(witness.kept)
-            return [
-                f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support "
-                f"with j features of the second has at most the bound on {k} - j features of the first, plus the j "
-                "largest variances of the second. The bound on the first group:",
-                *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
-            ]
+        case StepsWitness():
+            return [line for place, step in enumerate(witness.steps) for line in _step_in_words(place, step, n)]
         case TreeWitness():
             return [
-                f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
+                f"Tree of cases: {counted(witness.count, 'node')}. Each node is divided into the supports with a "
                 "feature and those without it. Row levels bound each leaf, or its supports are listed."
             ]
         case JointWitness(factor=None):
@@ -137,6 +123,28 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
                 f"the variances of {features} is smaller, it counts."
             ]
     return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
+
+
+def _step_in_words(place: int, step: Step, n: int) -> list[str]:
+    """Return what a step bounds, and how."""
+    own = n if step.features is None else len(step.features)
+    about = f"Step {place + 1}, supports of {counted(step.cardinality, 'feature')} among {own:,}"
+    match step.how:
+        case Again(step=earlier):
+            words = [f"the numbers of step {earlier + 1}, for this size."]
+        case ByVariances(steps=steps):
+            words = [
+                f"the features of step {steps[0] + 1} are bounded there. A support with hidden features has at most "
+                "the bound on its other features, and the variances of those."
+            ]
+        case ByRows(kept=kept, smaller=smaller):
+            words = [
+                f"the features of step {kept + 1} are bounded there. No support with another one exceeds the bound, "
+                f"because of its variance and covariances, and of step {smaller + 1}."
+            ]
+        case _:
+            words = witness_in_words(step.how, own, step.cardinality)
+    return [f"{about}: {words[0]}", *words[1:]]
 
 
 def _dual_in_words(witness: DualWitness, features: str) -> list[str]:

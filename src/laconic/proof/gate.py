@@ -13,16 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Indices
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, ProofError, Proved, Witness, checked_array, checked_features, checked_matrix
+from laconic.proof.witness import (
+    NO_BOUND,
+    ProofError,
+    Proved,
+    Witness,
+    check_registered,
+    checked_array,
+    checked_features,
+    checked_matrix,
+    register,
+)
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
-from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
-from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
-from laconic.proof.witness_tree import TreeWitness
+from laconic.proof.witness_steps import Ledger, StepsWitness
+from laconic.proof.witness_tree import Branch, TreeWitness
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,20 +110,18 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     return float(down(least / length))
 
 
-WITNESSES: dict[str, type[Witness]] = {}
-
-
-def register(cls: type[Witness]) -> type[Witness]:
-    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
-    if WITNESSES.setdefault(cls.__name__, cls) is not cls:
-        raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
-    return cls
-
-
-for _plain in (TraceWitness, RowSumWitness, ExhaustiveWitness, DualWitness, Proposition2Witness, TreeWitness):
-    register(_plain)
-for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness):
-    register(_nested)
+_OWN: tuple[type[Witness], ...] = (
+    TraceWitness,
+    RowSumWitness,
+    ThresholdWitness,
+    ExhaustiveWitness,
+    DualWitness,
+    Proposition2Witness,
+    TreeWitness,
+    StepsWitness,
+)
+for _kind in _OWN:
+    register(_kind)
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -135,10 +141,6 @@ def kinds_of(witness: Witness | JointWitness) -> set[str]:
     return {*witness.kinds(), "branch and bound"}
 
 
-# Witnesses may contain witnesses to this depth. Solvers nest at most four deep.
-DEEPEST = 8
-
-
 def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
     """Return the upper bound that a witness proves. This is the only way to make one.
 
@@ -155,6 +157,19 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
     return UpperBound(value, kind or kind_of(witness), int(cardinality), witness, margin)
 
 
+def prove_grown(root: Branch) -> UpperBound:
+    """Return the upper bound of a tree that was proved while it grew. No bound is computed again."""
+    matrix, k = root.start.of
+    try:
+        checked_matrix(matrix)
+    except ValueError as error:
+        raise ProofError(str(error)) from None
+    witness, (value, margin) = root.tree()
+    if len(root.start.alive) != matrix.n_features or not math.isfinite(value):
+        raise ProofError("The tree proves nothing: its bound is infinite, or not on all supports.")
+    return UpperBound(value, kind_of(witness), k, witness, max(margin, 0.0))
+
+
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:
     """Return the value of the bound of `prove`, which may be infinite; a witness that does not fit is a ValueError."""
     return _proved(S, cardinality, witness, inside).value
@@ -166,24 +181,14 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
     members = checked_features(inside, matrix.n_features, "inside")
     if not max(len(members), 1) <= cardinality <= matrix.n_features:
         raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {matrix.n_features}.")
-    value, margin = _bound(witness, matrix, int(cardinality), members, 0)
-    return Proved(value, max(margin, 0.0))
+    check_registered(witness)
+    value, margin = witness.bound(matrix, int(cardinality), members)
+    return NO_BOUND if math.isnan(value) else Proved(value, max(margin, 0.0))
 
 
-def _check(witness: Witness, depth: int) -> None:
-    """Raise a ValueError if the gate does not know a witness, or it is too deep within others."""
-    if depth > DEEPEST:
-        raise ValueError(f"The witness contains witnesses within witnesses, more than {DEEPEST} deep.")
-    # The very class that is registered: a class derived from it could return any number.
-    if WITNESSES.get(type(witness).__name__) is not type(witness):
-        raise ValueError(f"{type(witness).__name__} is no witness that the gate knows.")
-
-
-def _bound(witness: Witness, S: Covariance, k: int, inside: Indices, depth: int) -> Proved:
-    _check(witness, depth)
-
-    def bound_of(inner: Witness, part: Covariance, count: int, members: Indices) -> Proved:
-        return _bound(inner, part, count, members, depth + 1)
-
-    proved = witness.bound(S, k, inside, bound_of)
-    return NO_BOUND if math.isnan(proved.value) else proved
+def proved_of(ledger: Ledger, place: int) -> UpperBound:
+    """Return the bound of a step that a ledger has proved, with the steps that it needs as its witness."""
+    witness, proved = ledger.witness(place), ledger.proved[place]
+    if not math.isfinite(proved.value):
+        raise ProofError("The witness proves nothing: its bound is infinite.")
+    return UpperBound(proved.value, kind_of(witness), ledger.steps[place].cardinality, witness, max(proved.margin, 0.0))

@@ -22,7 +22,6 @@ from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, u
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
-    BoundOf,
     Proved,
     Witness,
     checked_array,
@@ -247,7 +246,7 @@ class DualWitness(Witness):
     rho: float = 0.0
     shift: float = 0.0
 
-    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices) -> Proved:
         return dual_bound(S, k, self, inside)
 
     def kinds(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from laconic.core.rounding import down, gamma, grown, up
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
-    BoundOf,
     Proved,
     Witness,
     checked_array,
@@ -50,7 +49,7 @@ class Proposition2Witness(Witness):
     weights: Floats  # their values. The bound is best if z'Sz is about one.
     rho: float
 
-    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices) -> Proved:
         rho = checked_number(self.rho, "rho")
         if rho < 0:
             raise ValueError(f"rho={rho} must not be negative.")

@@ -1,4 +1,4 @@
-"""The bound of a tree of cases.
+"""The bound of a tree of cases, and the record of a tree that grows.
 
 A node stands for the supports of k features that contain the features `members` and only features of `alive`. A
 decision divides them. With x a unit vector on a support T of the node, and M, L, N of a `DualWitness`:
@@ -9,134 +9,382 @@ decision divides them. With x a unit vector on a support T of the node, and M, L
 After the decision, T is without the features put out, and contains those put in. The supports that remain are divided
 between two nodes, one with and one without a feature, or they are bounded. Every support is in one of the parts. The
 bound of the tree is the largest bound of all parts.
+
+A tree holds many dual points, so they are packed. Any numbers prove something. Therefore a point may be rounded as far
+as its bound allows. Only the sum of L and N counts for M, and only its symmetric part. Let m_i be the level of row i
+and h_ij = (m_i + m_j)/2. The part of that sum that lies in [-h_ij, h_ij] costs no more than the levels, however it is
+divided between L_ij and L_ji. The rest goes to N. The diagonals follow from the prices. See `Point`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Codes, Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
+    NO_BOUND,
     NO_SUPPORT,
-    BoundOf,
     Proved,
     Witness,
     checked_features,
     largest,
+    no_features,
     times_up,
 )
-from laconic.proof.witness_dual import Cancelled, DualWitness, budget, dual_bound, row_levels
-from laconic.proof.witness_plain import ExhaustiveWitness, bound_by_listing
+from laconic.proof.witness_dual import Cancelled, DualWitness, budget, dual_bound
+from laconic.proof.witness_plain import bound_by_listing
+
+# The codes of a point take one byte each up to this size, else two.
+LARGEST_CODE = 127
+# How a node ends: a point bounds the supports that remain, or they are listed. Any other number is a feature.
+BOUNDED, LISTED = -1, -2
+
+
+def diagonal_at(price: Floats, most: Floats) -> Floats:
+    """Return the diagonal of rows of L with the levels `most` that cost about a price. The bound holds for any."""
+    steep = most - most * (most / (4.0 * np.where(price > 0, price, 1.0)))
+    return np.asarray(np.where(price > 0, np.where(most <= 2.0 * price, price, steep), -most))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A dual point on the features kept, packed.
+
+    With D_ij = the code of (i, j) / `steps` times max(h_ij, `floor`), P_ij is D_ij cut to [-h_ij, h_ij]. Then
+    L_ij = 2 P_ij m_i / (m_i + m_j) and N_ij = 2 (D_ij - P_ij) w_i / (w_i + w_j).
+    """
+
+    kept: Indices
+    inside: Indices  # the features that were known to be in the support
+    price: float  # what a row of L costs, and
+    norm_price: float  # a row of N,
+    own: Floats  # but for the rows kept that are inside: first of L, then of N
+    most: Floats  # m
+    weights: Floats  # w
+    steps: float
+    floor: float
+    codes: Indices  # of the pairs i < j, row by row
+
+    def unpacked(self, raised: Indices | None = None, price: float = 0.0) -> DualWitness:
+        """Return the point as a witness. The rows of L of the features `raised` get another price."""
+        point = self._unpacked
+        if raised is None or not len(raised):
+            return point
+        assert point.levels is not None
+        rows = np.flatnonzero(np.isin(self.kept, raised))
+        levels = point.levels.copy()
+        levels[rows, rows] = diagonal_at(np.full(len(rows), price), self.most[rows])
+        return replace(point, levels=levels)
+
+    @cached_property
+    def _unpacked(self) -> DualWitness:
+        n = len(self.kept)
+        D = np.zeros((n, n))
+        half = 0.5 * (self.most[:, None] + self.most)
+        D[np.triu_indices(n, 1)] = self.codes
+        D = (D + D.T) / self.steps * np.maximum(half, self.floor)
+        P = np.clip(D, -half, half)
+        inside = np.isin(self.kept, self.inside)
+        price, norm_price = np.full(n, self.price), np.full(n, self.norm_price)
+        price[inside], norm_price[inside] = np.split(self.own, 2)
+        L = P * (self.most[:, None] / np.where(half > 0, half, 1.0))
+        np.fill_diagonal(L, diagonal_at(price, self.most))
+        N = None
+        rest = D - P
+        if rest.any():
+            both = self.weights[:, None] + self.weights
+            N = rest * (2.0 * self.weights[:, None] / np.where(both > 0, both, 1.0))
+            square = np.einsum("ij,ij->i", N, N)
+            steep = norm_price - square / (4.0 * np.where(norm_price > 0, norm_price, 1.0))
+            np.fill_diagonal(N, np.where(norm_price > 0, steep, -np.sqrt(square)))
+        return DualWitness("row levels", levels=L, norms=N, inside=self.inside, kept=self.kept, price=self.price)
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Features that one dual point puts out or in at a node.
+    """Features that a dual point puts out or in at a node.
 
     Let C be the cost of the point, g_i the prices, G the largest price of a feature not inside, and t = lmax(M). A
     support of the node that contains i has at most the value t + C - k (G - g_i). A support that does not contain i has
     at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
     """
 
-    witness: DualWitness  # the point, with `kept`
     out: Indices  # put out by the first bound
     into: Indices  # put in by the second bound
+    price: float = 0.0  # the price of the rows kept that are put out
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A point, and what it decides at a node, in order."""
+
+    point: Point
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class TreeNode:
     """Supports of k features that contain `members` and only features of `alive`; both follow from the parent."""
 
-    decisions: tuple[Decision, ...]  # in order
-    # How the supports that remain are bounded: by a dual point, or one by one. None if the node has children.
-    bound: DualWitness | ExhaustiveWitness | None
-    feature: int = -1  # the feature branched on
-    without: int = -1  # the place of the child without it
-    within: int = -1  # the place of the child with it
+    rounds: tuple[Round, ...] = ()
+    # The feature that divides the supports that remain. Or they are BOUNDED, by the point of the last round, or LISTED.
+    end: int = LISTED
 
 
 @dataclass(frozen=True, eq=False)
 class TreeWitness(Witness):
     """A tree of cases; see the top of this file.
 
-    The first node is the root, which stands for every support. Features are numbered as in S.
+    The nodes stand one after the other: the root, which stands for every support, then all nodes without its feature,
+    then all nodes with it, and so on. Features are numbered as in S. A node is a list of whole numbers, of floats, and
+    of codes, and all nodes share three arrays: see `_written`.
     """
 
-    nodes: tuple[TreeNode, ...]
+    cases: Indices
+    numbers: Floats
+    codes: Codes
 
-    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
-        return _Walk(S, k).bound(self, inside)
+    @classmethod
+    def of(cls, nodes: Iterable[TreeNode]) -> "TreeWitness":
+        """Return the tree of some nodes, each before those without its feature, and these before those with it."""
+        return cls.joined([_written(node) for node in nodes])
 
-    def kinds(self) -> tuple[str, ...]:
-        return ("branch and bound",)
+    @classmethod
+    def joined(cls, parts: list["TreeWitness"]) -> "TreeWitness":
+        """Return the tree whose arrays are those of its parts together."""
+        numbers = np.concatenate([np.empty(0), *(part.numbers for part in parts)])
+        codes = np.concatenate([np.empty(0, dtype=np.int8), *(part.codes for part in parts)])
+        return cls(np.concatenate([no_features(), *(part.cases for part in parts)]), numbers, codes)
 
-
-class _Walk:
-    """Goes through all nodes of a tree."""
-
-    def __init__(self, S: Covariance, k: int) -> None:
-        self._S, self._k = S, k
-
-    def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
-        best = NO_SUPPORT
-        pending = [(0, np.arange(self._S.n_features), inside)]
-        reached: set[int] = set()
+    def bound(self, S: Covariance, k: int, inside: Indices) -> Proved:
+        best, nodes = NO_SUPPORT, self.nodes()
+        pending = [Case(S, k, np.arange(S.n_features), inside)]
         while pending:
-            place, alive, members = pending.pop()
-            if not 0 <= place < len(witness.nodes) or not isinstance(witness.nodes[place], TreeNode):
-                raise ValueError(f"The tree has no node {place}.")
-            if place in reached:
-                # Nodes that are shared many times would make a short tree a long walk.
-                raise ValueError(f"Node {place} of the tree is reached twice.")
-            reached.add(place)
-            node = witness.nodes[place]
-            for decision in node.decisions:
-                if self._empty(alive, members):
-                    break
-                out = checked_features(decision.out, self._S.n_features, "out")
-                into = checked_features(decision.into, self._S.n_features, "into")
-                if len(np.intersect1d(out, into)):
-                    raise ValueError("A decision puts a feature both out and in.")
-                best = max(best, self._decided(decision.witness, out, into, alive, members))
-                # Ignore features that are already removed.
-                alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
-            if self._empty(alive, members):
-                continue
-            if node.bound is not None:
-                best = max(best, self._ended(node, alive, members))
-                continue
-            feature = checked_features([node.feature], self._S.n_features, "feature")
-            # The walk ends, because children come after their parent.
-            if min(node.without, node.within) <= place or feature[0] not in alive or feature[0] in members:
-                raise ValueError(
-                    f"Node {place} of the tree is not divided correctly: it needs an open feature and two later nodes."
-                )
-            pending.append((node.within, alive, np.union1d(members, feature)))
-            pending.append((node.without, np.setdiff1d(alive, feature), members))
+            case, node = pending.pop(), next(nodes, None)
+            if node is None:
+                raise ValueError("The tree ends before all cases are bounded.")
+            for part in node.rounds:
+                for decision in part.decisions:
+                    best = max(best, case.decided(part.point, decision))
+                    case = case.after(decision)
+            if node.end >= 0:
+                pending += [case.within(node.end), case.without(node.end)]
+            elif node.end == LISTED:
+                best = max(best, case.listed())
+            elif node.end == BOUNDED and node.rounds:
+                best = max(best, case.bounded(node.rounds[-1].point))
+            else:
+                raise ValueError("A node of the tree ends without a bound, a list or a feature.")
+        if next(nodes, None) is not None:
+            raise ValueError("The tree has a node that belongs to no case.")
         return best
 
-    def _empty(self, alive: Indices, members: Indices) -> bool:
-        return len(alive) < self._k or len(members) > self._k or not np.isin(members, alive).all()
+    def nodes(self) -> Iterator[TreeNode]:
+        """Yield all nodes."""
+        reader = _Reader(self)
+        while reader.left:
+            yield reader.node()
 
-    def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
-        part, inside = self._S.part(alive), np.searchsorted(alive, members)
-        if isinstance(node.bound, DualWitness):
-            point, most = _within(node.bound, alive, self._S.n_features)
-            return dual_bound(part, self._k, point, inside, most=most)
-        return bound_by_listing(part, self._k, inside)
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return sum(1 for _ in self.nodes())
 
-    def _decided(self, witness: Any, out: Indices, into: Indices, alive: Indices, members: Indices) -> Proved:
+    @property
+    def is_a_point(self) -> bool:
+        """Whether the tree is only its root, without decisions: then one point bounds everything."""
+        root = next(self.nodes(), TreeNode())
+        return root.end == BOUNDED and not any(part.decisions for part in root.rounds)
+
+    def kinds(self) -> tuple[str, ...]:
+        # A tree that is only its root is known by the relaxation of the root.
+        return ("row levels", "branch and bound") if self.is_a_point else ("branch and bound", "row levels")
+
+
+def _written(node: TreeNode) -> TreeWitness:
+    """Return the arrays of a node.
+
+    Whole numbers: how many rounds there are; for each of them the features kept, those inside, the number of bytes of
+    a code, the number of decisions, and for each of these the features put out and put in; then the end. Each list of
+    features begins with its length. Floats: for each round `price`, `norm_price`, `steps`, `floor`, `own`, `most` and
+    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
+    256 times the upper byte and the lower byte, from -128 to 127, as their sum.
+    """
+    rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
+    return _assembled(rounds, node.end)
+
+
+def _assembled(rounds: list[tuple[TreeWitness, list[TreeWitness]]], end: int) -> TreeWitness:
+    parts = [_whole_numbers(len(rounds))]
+    for point, decisions in rounds:
+        parts += [point, _whole_numbers(len(decisions)), *decisions]
+    return TreeWitness.joined([*parts, _whole_numbers(end)])
+
+
+def _whole_numbers(*numbers: int) -> TreeWitness:
+    return TreeWitness(np.array(numbers, dtype=np.intp), np.empty(0), np.empty(0, dtype=np.int8))
+
+
+def _written_point(point: Point) -> TreeWitness:
+    wide = bool(np.abs(point.codes).max(initial=0) > LARGEST_CODE)
+    cases = [_listed(point.kept), _listed(point.inside), np.array([1 + wide])]
+    numbers = [
+        np.array([point.price, point.norm_price, point.steps, point.floor]),
+        point.own,
+        point.most,
+        point.weights,
+    ]
+    upper = (point.codes + 128) >> 8
+    codes = [upper.astype(np.int8), (point.codes - 256 * upper).astype(np.int8)][1 - wide :]
+    return TreeWitness(np.concatenate(cases).astype(np.intp), np.concatenate(numbers), np.concatenate(codes))
+
+
+def _written_decision(decision: Decision) -> TreeWitness:
+    cases = np.concatenate([_listed(decision.out), _listed(decision.into)])
+    return TreeWitness(cases, np.array([decision.price]), np.empty(0, dtype=np.int8))
+
+
+def _listed(features: Indices) -> Indices:
+    return np.concatenate([[len(features)], features]).astype(np.intp)
+
+
+class _Reader:
+    """Reads the nodes of a tree, one after the other."""
+
+    def __init__(self, tree: TreeWitness) -> None:
+        self._arrays: list[Any] = [np.asarray(part) for part in (tree.cases, tree.numbers, tree.codes)]
+        if [(part.ndim, part.dtype.kind) for part in self._arrays] != [(1, "i"), (1, "f"), (1, "i")]:
+            raise ValueError("A tree is a list of whole numbers, a list of floats and a list of codes.")
+        self._places = [0, 0, 0]
+
+    @property
+    def left(self) -> bool:
+        """Whether there is another node. Numbers that no node uses are an error."""
+        left = [place < len(part) for place, part in zip(self._places, self._arrays, strict=True)]
+        if any(left) and not left[0]:
+            raise ValueError("The tree has numbers that belong to no node.")
+        return left[0]
+
+    def _take(self, which: int, count: int) -> Any:
+        begin = self._places[which]
+        self._places[which] = begin + count
+        if not 0 <= count <= len(self._arrays[which]) - begin:
+            raise ValueError("The tree is cut short, or a length in it is wrong.")
+        return self._arrays[which][begin : begin + count]
+
+    def _whole(self) -> int:
+        return int(self._take(0, 1)[0])
+
+    def _features(self) -> Indices:
+        return np.asarray(self._take(0, self._whole()), dtype=np.intp)
+
+    def node(self) -> TreeNode:
+        """Return the next node."""
+        rounds = tuple(self._round() for _ in range(self._whole()))
+        return TreeNode(rounds, self._whole())
+
+    def _round(self) -> Round:
+        kept, inside = self._features(), self._features()
+        width, decisions = self._whole(), self._whole()
+        n, known = len(kept), int(np.isin(kept, inside).sum())
+        price, norm_price, steps, floor = self._take(1, 4).tolist()
+        own, most, weights = self._take(1, 2 * known), self._take(1, n), self._take(1, n)
+        if width not in (1, 2):
+            raise ValueError("A code of a tree has one byte or two.")
+        bytes_ = self._take(2, width * (n * (n - 1) // 2)).astype(np.intp).reshape(width, -1)
+        codes = bytes_[0] if width == 1 else 256 * bytes_[0] + bytes_[1]
+        point = Point(kept, inside, price, norm_price, own, most, weights, steps, floor, codes)
+        return Round(point, tuple(self._decision() for _ in range(decisions)))
+
+    def _decision(self) -> Decision:
+        out, into = self._features(), self._features()
+        return Decision(out, into, float(self._take(1, 1)[0]))
+
+
+class Case:
+    """The supports of k features that contain `members` and only features of `alive`, and bounds on them."""
+
+    def __init__(self, S: Covariance, k: int, alive: Indices, members: Indices) -> None:
+        self._S, self._k, self.alive, self.members = S, k, alive, members
+
+    @property
+    def of(self) -> tuple[Covariance, int]:
+        """The matrix and the number of features."""
+        return self._S, self._k
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether there is no such support."""
+        count = len(self.alive)
+        return count < self._k or len(self.members) > self._k or not np.isin(self.members, self.alive).all()
+
+    @cached_property
+    def _part(self) -> Covariance:
+        return self._S if len(self.alive) == self._S.n_features else self._S.part(self.alive)
+
+    @property
+    def _inside(self) -> Indices:
+        return np.searchsorted(self.alive, self.members)
+
+    def _of(self, alive: Indices, members: Indices) -> "Case":
+        return Case(self._S, self._k, alive, members)
+
+    def without(self, feature: int) -> "Case":
+        """Return the supports without a feature that is neither in all of them nor in none."""
+        return self._of(np.setdiff1d(self.alive, self._open(feature)), self.members)
+
+    def within(self, feature: int) -> "Case":
+        """Return the supports with a feature that is neither in all of them nor in none."""
+        return self._of(self.alive, np.union1d(self.members, self._open(feature)))
+
+    def _open(self, feature: int) -> Indices:
+        if feature not in self.alive or feature in self.members:
+            raise ValueError(f"A node of the tree is not divided correctly: feature {feature} is not open.")
+        return np.array([feature])
+
+    def is_part_of(self, other: "Case") -> bool:
+        """Whether these supports are among some others of the same matrix."""
+        among = np.isin(self.alive, other.alive).all() and np.isin(other.members, self.members).all()
+        return bool(among) and self._S is other._S and self._k == other._k
+
+    def after(self, decision: Decision) -> "Case":
+        """Return the supports that a decision leaves. Features that are already removed are ignored."""
+        if self.empty:
+            return self
+        into = np.intersect1d(decision.into, self.alive)
+        return self._of(np.setdiff1d(self.alive, decision.out), np.union1d(self.members, into))
+
+    @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
+    def listed(self) -> Proved:
+        """Bound the supports one by one."""
+        return NO_SUPPORT if self.empty else bound_by_listing(self._part, self._k, self._inside)
+
+    @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
+    def bounded(self, point: Point) -> Proved:
+        """Bound the supports by a point."""
+        if self.empty:
+            return NO_SUPPORT
+        witness, most = self._on_alive(point, point.unpacked())
+        return _sure(dual_bound(self._part, self._k, witness, self._inside, most=most))
+
+    @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
+    def decided(self, point: Point, decision: Decision) -> Proved:
         """Bound the supports that a decision excludes: those with a feature of `out`, and without one of `into`."""
-        if not isinstance(witness, DualWitness):
-            raise ValueError("A decision needs a dual point.")
-        k, inside = self._k, np.searchsorted(alive, members)
-        point, most = _within(witness, alive, self._S.n_features)
-        if not np.isin(point.inside, inside).all():
+        if self.empty:
+            return NO_SUPPORT
+        alive, k, inside, n = self.alive, self._k, self._inside, self._S.n_features
+        out, into = checked_features(decision.out, n, "out"), checked_features(decision.into, n, "into")
+        if len(np.intersect1d(out, into)):
+            raise ValueError("A decision puts a feature both out and in.")
+        witness, most = self._on_alive(point, point.unpacked(out, decision.price))
+        if not np.isin(witness.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
-        changed = Cancelled(self._S.part(alive), point, most)
+        changed = Cancelled(self._part, witness, most)
         out, into = np.flatnonzero(np.isin(alive, out)), np.flatnonzero(np.isin(alive, into))
         raised = np.intersect1d(out, changed.aside)
         if len(raised):
@@ -144,14 +392,37 @@ class _Walk:
         price = [changed.levels, changed.norms]
         if np.isin(out, inside).any():
             # Every support contains a feature that is put out: the node is empty.
-            return changed.total(_at_most(price, k, inside))
+            return _sure(changed.total(_at_most(price, k, inside)))
         best = NO_SUPPORT
         if len(out) and len(inside) < k:
-            best = changed.total(_with_each(price, k, inside, out))
+            best = _sure(changed.total(_with_each(price, k, inside, out)))
         # If exactly k features are alive, every support contains all of them.
         for i in into if len(alive) > k else ():
-            best = max(best, changed.total(_at_most(price, k, inside), without=int(i)))
+            best = max(best, _sure(changed.total(_at_most(price, k, inside), without=int(i))))
         return best
+
+    def _on_alive(self, point: Point, witness: DualWitness) -> tuple[DualWitness, Floats]:
+        """Return a point on the features alive, numbered among them, and its row levels."""
+        alive, n = self.alive, self._S.n_features
+        kept, L, N = witness.on_kept(n)
+        inside = checked_features(witness.inside, n, "inside")
+        if not np.isin(inside, alive).all():
+            raise ValueError("A point of a tree takes features for granted (inside) that are out.")
+        stays = np.flatnonzero(np.isin(kept, alive))
+        block = np.ix_(stays, stays)
+        on_alive = replace(
+            witness,
+            kept=np.searchsorted(alive, kept[stays]),
+            levels=L[block],
+            norms=None if N is None else N[block],
+            inside=np.searchsorted(alive, inside),
+        )
+        return on_alive, np.abs(point.most[stays])
+
+
+def _sure(proved: Proved) -> Proved:
+    """Return a bound, infinite if its numbers are no numbers."""
+    return NO_BOUND if np.isnan(proved.value) else proved
 
 
 def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
@@ -170,19 +441,101 @@ def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> li
     return costs
 
 
-def _within(witness: DualWitness, alive: Indices, n: int) -> tuple[DualWitness, Floats]:
-    """Return a dual point on the features alive, of n, numbered among them, and its row levels before that."""
-    kept, L, N = witness.on_kept(n)
-    inside = checked_features(witness.inside, n, "inside")
-    if not np.isin(inside, alive).all():
-        raise ValueError("A point of a tree takes features for granted (inside) that are out.")
-    stays = np.flatnonzero(np.isin(kept, alive))
-    block = np.ix_(stays, stays)
-    point = replace(
-        witness,
-        kept=np.searchsorted(alive, kept[stays]),
-        levels=L[block],
-        norms=None if N is None else N[block],
-        inside=np.searchsorted(alive, inside),
-    )
-    return point, row_levels(L)[stays]
+class Branch:
+    """A node of a tree that grows. Each part is proved when it is made, and packed at once."""
+
+    def __init__(self, case: Case) -> None:
+        self.start = self.case = case  # the supports of the node, and those that no decision has excluded
+        self._rounds: list[_PackedRound] = []
+        self._listed: Proved | None = None  # the bound of a list of the supports that remain
+        self._feature, self._children = -1, tuple[Branch, ...]()
+
+    @classmethod
+    def root(cls, S: Covariance, k: int, inside: Indices) -> "Branch":
+        """Return the root of a tree on all supports of k features that contain those inside."""
+        return cls(Case(S, k, np.arange(S.n_features), inside))
+
+    def bounded(self, points: Iterable[Point], enough: float) -> tuple[Point, Proved]:
+        """Begin a round: bound the supports that remain by the first of some points that is enough, or by the last."""
+        for point in points:
+            try:
+                proved = self.case.bounded(point)
+            except ValueError:
+                proved = NO_BOUND  # its numbers are too large
+            if proved.value <= enough:
+                break
+        self._rounds.append(_PackedRound(_written_point(point), proved))
+        return point, proved
+
+    def decide(self, point: Point, decision: Decision, most: float) -> Proved | None:
+        """Take a decision by the point of the last round, and return the bound of the supports that it excludes.
+
+        If that bound is above `most`, nothing happens, and the result is None.
+        """
+        if self._rounds[-1].proved == NO_BOUND:
+            return None
+        proved = self.case.decided(point, decision)
+        if not proved.value <= most:
+            return None
+        last = self._rounds[-1]
+        last.decisions.append(_written_decision(decision))
+        last.excluded = max(last.excluded, proved)
+        self.case = self.case.after(decision)
+        return proved
+
+    def listed(self) -> Proved:
+        """End the node: bound the supports that remain one by one."""
+        self._listed = self.case.listed()
+        return self._listed
+
+    def divided(self, feature: int, without: "Branch", within: "Branch") -> None:
+        """Divide the supports that remain by a feature. The parts may be about more supports than that."""
+        halves = (self.case.without(feature), self.case.within(feature))
+        if not all(half.is_part_of(part.start) for half, part in zip(halves, (without, within), strict=True)):
+            raise ValueError("A node of the tree has parts that are about other supports.")
+        self._feature, self._children = feature, (without, within)
+
+    def tree(self) -> tuple[TreeWitness, Proved]:
+        """Return the tree below a node, with its bound."""
+        everything, pending = list[Branch](), [self]
+        while pending:
+            everything.append(pending.pop())
+            pending += everything[-1]._children
+        found: dict[int, tuple[list[TreeWitness], Proved]] = {}
+        for branch in reversed(everything):
+            found[id(branch)] = branch._least([found.pop(id(child)) for child in branch._children])
+        parts, proved = found[id(self)]
+        return TreeWitness.joined(parts), proved
+
+    def _least(self, children: list[tuple[list[TreeWitness], Proved]]) -> tuple[list[TreeWitness], Proved]:
+        """Return the least of the bounds that a node has: divided, given its children, by a list, or by a point."""
+        rounds = self._rounds
+        excluded = [NO_SUPPORT]
+        for part in rounds:
+            excluded.append(max(excluded[-1], part.excluded))
+        best: tuple[list[TreeWitness], Proved] = [], NO_BOUND
+        if children:
+            below = [part for parts, _ in children for part in parts]
+            best = [_packed(rounds, self._feature), *below], max(excluded[-1], *(proved for _, proved in children))
+        if self._listed is not None:
+            best = [_packed(rounds, LISTED)], max(excluded[-1], self._listed)
+        # A point bounds what earlier rounds leave.
+        for i, part in enumerate(rounds):
+            proved = max(excluded[i], part.proved)
+            if proved < best[1]:
+                best = [_packed([*rounds[:i], _PackedRound(part.point, part.proved)], BOUNDED)], proved
+        return best
+
+
+@dataclass(eq=False)
+class _PackedRound:
+    point: TreeWitness
+    proved: Proved  # the bound by the point
+    decisions: list[TreeWitness] = field(default_factory=list)
+    excluded: Proved = NO_SUPPORT  # the bound of the supports that the decisions exclude
+
+
+def _packed(rounds: list[_PackedRound], end: int) -> TreeWitness:
+    """Return a node without the points that nothing depends on."""
+    last = rounds[-1:] if end == BOUNDED else []
+    return _assembled([(part.point, part.decisions) for part in rounds if part.decisions or part in last], end)

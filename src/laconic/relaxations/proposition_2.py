@@ -33,6 +33,7 @@ find a bound nor to check it. If S = A'A and A has fewer rows than columns, the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -55,6 +56,33 @@ WORTHWHILE = 1e-3
 LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
 
 
+# Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
+# the size of the support. The best rho is rarely farther away.
+SAMPLES, GAPS = 9, 3
+BETWEEN = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
+# Gaps whose width is below this share of their upper end are skipped: rho would be next to a pole.
+NARROW = 1e-9
+# Estimates that agree to this share are equal.
+SAME = 1e-9
+# Relative to k, a slope below this is zero.
+FLAT_SLOPE = 1e-9
+# Steps keep this share of the bracket away from its ends.
+AWAY_FROM_ENDS = 0.05
+# Stop when the tangents allow an improvement of at most this share of the bound, far below a visible gap.
+WORTHLESS = 0.01 * PROVED
+# Smallest penalty, times n and relative to lmax(S). The bound is then lmax(S) up to this share.
+LEAST_PENALTY = 1e-7
+# Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
+ENTRIES_IN_CACHE = 250_000
+# Relative accuracy of these eigenvalues and their vectors: that of the value is about its square.
+ACCURACY = 1e-4
+# Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
+# whole path whose bounds are to improve on known ones.
+EVALUATIONS, EVALUATIONS_OF_A_PATH = 4, 32
+# The test of optimality halves its bracket each time: after so many, the bracket is as narrow as rounding allows.
+EVALUATIONS_OF_A_TEST = 50
+
+
 class MatrixProducts:
     """S + shift I = A'A, written out. `norms` is its diagonal, |a_i|^2; the shift is zero unless S is indefinite."""
 
@@ -65,13 +93,11 @@ class MatrixProducts:
             self._S.flat[:: len(S) + 1] += semidefinite_shift
         self.norms = self._S.diagonal()
 
-    def block(self, support: Indices) -> Floats:
-        """Return the entries of some features."""
-        return self._S[support[:, None], support]
-
-    def image(self, features: Indices, weights: Floats) -> Floats:
-        """Return the product with a sparse vector."""
-        return np.asarray(self._S[:, features] @ weights)
+    def component(self, support: Indices) -> tuple[float, Floats, Floats]:
+        """Return the value of a support, its weights z with |Az| = 1 (unless the value is zero), and p = A'Az."""
+        columns = self._S[:, support]
+        value, z = _unit_image(*extreme_eigenpair(columns[support], -1))
+        return value, z, np.asarray(columns @ z)
 
     def largest(
         self, active: Indices, f: Floats, h: Floats, p: Floats, _: tuple[Indices, Floats], /
@@ -91,14 +117,11 @@ class FactorProducts:
         self._A, self.shift = A, 0.0
         self.norms = np.einsum("ij,ij->j", A, A)
 
-    def block(self, support: Indices) -> Floats:
-        """Return the entries of some features."""
+    def component(self, support: Indices) -> tuple[float, Floats, Floats]:
+        """See `MatrixProducts`."""
         chosen = self._A[:, support]
-        return np.asarray(chosen.T @ chosen)
-
-    def image(self, features: Indices, weights: Floats) -> Floats:
-        """Return the product with a sparse vector."""
-        return np.asarray((self._A[:, features] @ weights) @ self._A)
+        value, z = _unit_image(*extreme_eigenpair(chosen.T @ chosen, -1))
+        return value, z, np.asarray((chosen @ z) @ self._A)
 
     def largest(
         self, active: Indices, f: Floats, h: Floats, _: Floats, z: tuple[Indices, Floats], /
@@ -119,7 +142,11 @@ class FactorProducts:
         return value, y / length if length > 0 else y
 
 
-def products_of(covariance: Covariance) -> MatrixProducts | FactorProducts:
+# The products of a covariance, by whichever is smaller.
+Products = MatrixProducts | FactorProducts
+
+
+def products_of(covariance: Covariance) -> Products:
     """Return the products of a covariance, by its factor if that has fewer rows than features."""
     n = covariance.n_features
     if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
@@ -128,79 +155,117 @@ def products_of(covariance: Covariance) -> MatrixProducts | FactorProducts:
     return MatrixProducts(S, 0.0 if covariance.semidefinite else covariance.semidefinite_shift)
 
 
-class Conditions:
-    """The bounds that a support, which is not empty, gives for every cardinality."""
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The bound `largest + rho k` for every k, before rounding is accounted for."""
 
-    def __init__(self, products: MatrixProducts | FactorProducts, support: Indices) -> None:
-        self._products, self._support = products, support
-        self.value, z = extreme_eigenpair(products.block(support), -1)
-        self._estimates: SampledEstimates | None = None
-        if self.value > 0:
-            self._weights = z / np.sqrt(self.value)
-            self.p = products.image(support, self._weights)
-            self._estimates = SampledEstimates.of(products.norms, self.p * self.p, len(support))
+    witness: Proposition2Witness
+    largest: float  # an estimate of lmax(sum_i Y_i)
+    source: "Conditions | None" = None  # those of a support, if it needs one
+
+    def at(self, k: Any) -> Any:
+        """Return the estimate of the bound for k nonzeros (a number or an array)."""
+        return self.largest + self.witness.rho * k
+
+
+class Conditions:
+    """The bounds that a support, which is not empty, gives for every cardinality.
+
+    At first they are estimated for some rho in each gap between two p_i^2 near the size of the support:
+    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
+    """
+
+    def __init__(self, products: Products, support: Indices) -> None:
+        self._products, self._support, self.size = products, support, len(support)
+        self.value, self._weights, self.p = products.component(support)
+        if not self.value > 0:
+            self.p = np.zeros_like(self.p)
+        norms, squares = products.norms, self.p * self.p
+        #: The largest p_i^2 outside the support and the smallest inside. The conditions ask for a rho between them.
+        self.interval = float(np.delete(squares, support).max(initial=0.0)), float(squares[support].min())
+        ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
+        near = np.arange(max(self.size - GAPS, 0), min(self.size + GAPS, len(norms)) + 1)
+        gaps = [_positive(*gap) for gap in zip(ends[near + 1], ends[near], strict=True) if self.value > 0]
+        self._gaps = [(low, high) for low, high in gaps if high - low > NARROW * high]
+        lows, highs = np.array(self._gaps).reshape(-1, 2).T
+        self._rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
+        self._share, self._single = np.empty((2, len(self._rhos)))
+        active = norms > self._rhos.min(initial=np.inf)
+        s, p2 = norms[active], squares[active]
+        step = max(1, ENTRIES_IN_CACHE // max(len(s), 1))
+        for begin in range(0, len(self._rhos), step):
+            part = slice(begin, begin + step)
+            rho = self._rhos[part, None]
+            excess = p2 - rho
+            rest = np.where(excess > 0, p2 * np.maximum(s - p2, 0.0), -rho * np.maximum(s - rho, 0.0)) / excess
+            above = np.maximum(excess, 0.0)
+            self._share[part], self._single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
 
     def promised(self, k: int) -> float:
         """Return a cheap estimate; the bound is rarely below it."""
-        return float(self.promised_path([k])[0]) - self._products.shift
+        return float(self.estimates(k).min(initial=np.inf)) - self._products.shift
 
-    def promised_path(self, ks: list[int]) -> Floats:
-        """Return the cheap estimates for several cardinalities, with the shift still included."""
-        return np.full(len(ks), np.inf) if self._estimates is None else self._estimates.promised(ks)
+    def lines(
+        self, k: int, *, evaluations: int, limit: float = np.inf, gap: tuple[float, float] | None = None
+    ) -> list[Line]:
+        """Search a gap between two p_i^2, by default that of the lowest estimate, for the lowest bound at k.
 
-    def search(
-        self, k: int, *, evaluations: int, limit: float = np.inf, start: tuple[float, tuple[float, float]] | None = None
-    ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-        """Search for the penalty of the lowest bound at k, from a penalty and its gap, by intersecting tangents.
-
-        By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
-        gap that they lie in. The search stops when a tangent shows that no bound, with the shift, is below the limit.
+        The bound is convex there, and for k at least the size of the support it is never below the value. The next
+        penalty is the one where the tangents at both ends of a bracket meet. If they meet below the value, it is the
+        middle of the penalties where both tangents are below the value: every penalty that reaches the value is among
+        them. The search stops when no bound, with the shift, can be below the limit.
         """
-        if self._estimates is None:
-            return [], (0.0, 0.0)
-        rho, gap = start or self._estimates.gap(k)
-        low, high = gap
+        if not self._gaps:
+            return []
+        floor = self.value if k >= self.size else 0.0
+        if gap is None:
+            # Where the first estimate is the larger one over a range of rho, the second selects its middle. Penalties
+            # that may reach the value come first.
+            estimates = self.estimates(k)
+            score = estimates + 1e-3 * (self._single + self._rhos * k)
+            reaching = estimates <= floor * (1 + SAME)
+            best = int(np.argmin(np.where(reaching, score, np.inf) if reaching.any() else score))
+            rho, (low, high) = float(self._rhos[best]), self._gaps[best // SAMPLES]
+        else:
+            low, high = _positive(*gap)
+            rho = float(np.sqrt(low * high))
+        found: list[Line] = []
         below: tuple[float, float] | None = None
         above: tuple[float, float] | None = None
-        found: list[tuple[float, float]] = []
-        for _ in range(evaluations):
+        while len(found) < evaluations and low < rho < high:
             largest, slope = self._tangent(rho)
-            found.append((rho, largest))
-            # The tangent at this rho is the line height + slope rho.
-            height = largest - slope * rho
-            end = low if slope + k > 0 else high
-            if height + (slope + k) * end >= limit or abs(slope + k) <= FLAT_SLOPE * k:
+            found.append(Line(Proposition2Witness(self._support, self._weights, rho), largest, self))
+            # The tangent at this rho is the line height + rise rho.
+            height, rise = largest - slope * rho, slope + k
+            if abs(rise) <= FLAT_SLOPE * k or height + rise * (low if rise > 0 else high) >= limit:
                 break
-            if slope + k > 0:
-                high, above = rho, (height, slope)
+            if rise > 0:
+                high, above = rho, (height, rise)
             else:
-                low, below = rho, (height, slope)
+                low, below = rho, (height, rise)
             if below is None or above is None:
                 rho = float(np.sqrt(low * high))
-            else:
-                rho = (below[0] - above[0]) / (above[1] - below[1])
-                least = below[0] + (below[1] + k) * rho
-                if min(value + tried * k for tried, value in found) - least <= WORTHLESS * least:
-                    break
-                margin = AWAY_FROM_ENDS * (high - low)
-                rho = min(max(rho, low + margin), high - margin)
-            if not low < rho < high:
+                continue
+            rho = (below[0] - above[0]) / (above[1] - below[1])
+            least = below[0] + below[1] * rho
+            if min(line.at(k) for line in found) - max(least, floor) <= WORTHLESS * least:
                 break
-        return found, gap
+            if least < floor:
+                rho = 0.5 * ((floor - below[0]) / below[1] + (floor - above[0]) / above[1])
+            margin = AWAY_FROM_ENDS * (high - low)
+            rho = min(max(rho, low + margin), high - margin)
+        return found
 
     def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
         """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
         shift = self._products.shift
-        found, _ = self.search(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
-        if not found:
-            return None
-        rho, largest = min(found, key=lambda pair: pair[1] + pair[0] * k)
-        estimate = largest + rho * k - shift
-        return (estimate, self.witness(rho)) if estimate < known else None
+        found = self.lines(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
+        line = _lowest(found, k) if found else None
+        return None if line is None or line.at(k) - shift >= known else (line.at(k) - shift, line.witness)
 
-    def witness(self, rho: float) -> Proposition2Witness:
-        """Return the witness of the bound at a penalty."""
-        return Proposition2Witness(self._support, self._weights, rho)
+    def estimates(self, k: int) -> Floats:
+        """Return the cheap estimates at k, with the shift; none if there is no gap to search."""
+        return np.asarray(np.maximum(self._share, self._single) + self._rhos * k)
 
     def _tangent(self, rho: float) -> tuple[float, float]:
         """Return lmax(sum_i Y_i) and its derivative in rho.
@@ -233,106 +298,25 @@ def proved_bound(covariance: Covariance, k: int, witness: Proposition2Witness) -
         return Estimate(np.inf, "Proposition 2", k, witness)
 
 
+def _unit_image(value: float, z: Floats) -> tuple[float, Floats]:
+    """Return a value, and its component scaled so that |Az| = 1."""
+    return value, z / np.sqrt(value) if value > 0 else z
+
+
+def _positive(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a gap between two penalties; the lower one is positive."""
+    return (low if low > 0 else 1e-3 * LEAST_PENALTY * high), high
+
+
 def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:
     """Return about the largest eigenvalue and its unit eigenvector, or None if Lanczos' method does not converge."""
     # A fixed start that is neither an eigenvector nor orthogonal to one.
     first = np.cos(np.arange(1.0, M.shape[0] + 1))
     try:
-        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=1e-7)
+        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=ACCURACY)
     except ArpackError:
         return None
     return float(values[0]), np.asarray(vectors[:, 0])
-
-
-# Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
-# the size of the support. The best rho is rarely farther away.
-SAMPLES, GAPS = 9, 3
-BETWEEN = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
-# Gaps whose width is below this share of their upper end are skipped: rho would be next to a pole.
-NARROW = 1e-9
-# Relative to k, a slope below this is zero.
-FLAT_SLOPE = 1e-9
-# Steps keep this share of the bracket away from its ends.
-AWAY_FROM_ENDS = 0.05
-# Stop when the tangents allow an improvement of at most this share of the bound, far below a visible gap.
-WORTHLESS = 0.01 * PROVED
-# Smallest penalty, times n and relative to lmax(S). The bound is then lmax(S) up to this share.
-LEAST_PENALTY = 1e-7
-# Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
-ENTRIES_IN_CACHE = 250_000
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """The bound `largest + rho k` for every k, before rounding is accounted for."""
-
-    witness: Proposition2Witness
-    largest: float  # an estimate of lmax(sum_i Y_i)
-    support: int = -1  # its place in the list of supports tried; -1 for a line that needs no support
-    target: int = 0  # the cardinality for which the penalty was sought
-    gap: tuple[float, float] = (0.0, 0.0)  # the two neighbouring p_i^2 that the penalty lies between
-
-    def at(self, k: int) -> float:
-        """Return the estimate of the bound for k nonzeros."""
-        return self.largest + self.witness.rho * k
-
-
-@dataclass(frozen=True, eq=False)
-class SampledEstimates:
-    """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
-
-    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
-    """
-
-    rhos: Floats
-    share: Floats  # the first estimate for each penalty
-    single: Floats  # the second
-    lows: Floats  # the ends of each gap, which holds `SAMPLES` of the penalties
-    highs: Floats
-
-    @classmethod
-    def of(cls, norms: Floats, squares: Floats, size: int) -> "SampledEstimates | None":
-        """Return the estimates for a support of a given size from |a_i|^2 and p_i^2; None if all gaps are narrow."""
-        ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
-        near = np.arange(max(size - GAPS, 0), min(size + GAPS, len(norms)) + 1)
-        highs, lows = ends[near], ends[near + 1]
-        wide = highs - lows > NARROW * highs
-        if not wide.any():
-            return None
-        highs, lows = highs[wide], lows[wide]
-        # The samples of a gap that begins at zero need a positive lower end.
-        lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
-        rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
-        active = norms > rhos.min()
-        s, p2 = norms[active], squares[active]
-        share, single = np.empty(len(rhos)), np.empty(len(rhos))
-        step = max(1, ENTRIES_IN_CACHE // max(len(s), 1))
-        for begin in range(0, len(rhos), step):
-            part = slice(begin, begin + step)
-            rho = rhos[part, None]
-            excess = p2 - rho
-            rest = np.where(excess > 0, p2 * np.maximum(s - p2, 0.0), -rho * np.maximum(s - rho, 0.0)) / excess
-            above = np.maximum(excess, 0.0)
-            share[part], single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
-        return cls(rhos, share, single, lows, highs)
-
-    def gap(self, k: int) -> tuple[float, tuple[float, float]]:
-        """Return the rho of the lowest estimate for k nonzeros, and the ends of its gap."""
-        score = np.maximum(self.share, self.single) + self.rhos * k
-        # The first estimate may be the larger one over a whole range of rho. The second then selects the middle.
-        best = int(np.argmin(score + 1e-3 * (self.single + self.rhos * k)))
-        gap = best // SAMPLES
-        return float(self.rhos[best]), (float(self.lows[gap]), float(self.highs[gap]))
-
-    def promised(self, ks: Sequence[int]) -> Floats:
-        """Return the lowest estimate for each k. The bound is rarely below it."""
-        least = np.maximum(self.share, self.single)
-        return np.asarray((least[:, None] + np.multiply.outer(self.rhos, ks)).min(axis=0))
-
-
-# Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
-# whole path whose bounds are to improve on known ones.
-EVALUATIONS, EVALUATIONS_OF_A_PATH = 4, 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -376,7 +360,7 @@ class PathBounds:
     >>> from laconic.relaxations import path_bounds
     >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
     >>> [round(float(bound), 2) for bound in found.upper]
-    [3.87, 4.01, 4.16]
+    [3.87, 4.01, 4.15]
     """
 
     cardinalities: Indices
@@ -403,7 +387,7 @@ def optimality_conditions(
     """Test whether a support is globally optimal, and bound the value of every other support.
 
     k is by default the size of the support. The support is optimal if the relative difference between bound and value
-    is at most the tolerance.
+    is at most the tolerance. A penalty for which the conditions hold is found if there is one.
 
     Examples
     --------
@@ -421,23 +405,25 @@ def optimality_conditions(
     products = products_of(covariance)
     with threads_for(covariance.n_features):
         conditions = Conditions(products, features)
-        lines = _lines(conditions, 0, [k], len(features), 2 * EVALUATIONS)
         value = conditions.value - products.shift
-        bound = None if not lines else proved_bound(covariance, k, _lowest(lines, k).witness)
-        if bound is None or bound.value > value + tolerance * abs(value):
-            line = _lowest([*lines, *_without_support(products, covariance.n_features)], k)
-            bound = proved_bound(covariance, k, line.witness)
+        enough = value + tolerance * abs(value)
+        lines = conditions.lines(
+            k, evaluations=EVALUATIONS_OF_A_TEST, limit=enough + products.shift, gap=conditions.interval
+        )
+        bound = proved_bound(covariance, k, _lowest(lines, k).witness) if lines else None
+        if bound is None or bound.value > enough:
+            lines += conditions.lines(k, evaluations=2 * EVALUATIONS) + _without_support(products)
+            bound = proved_bound(covariance, k, _lowest(lines, k).witness)
     assert isinstance(bound.witness, Proposition2Witness)
-    squares = conditions.p**2 if conditions.value > 0 else np.zeros(covariance.n_features)
     return OptimalityConditions(
         support=features,
         cardinality=k,
         value=value,
-        lower_rho=float(np.delete(squares, features).max(initial=0.0)),
-        upper_rho=float(squares[features].min()),
+        lower_rho=conditions.interval[0],
+        upper_rho=conditions.interval[1],
         rho=bound.witness.rho,
         upper=bound.value,
-        optimal=bound.value - value <= tolerance * abs(value),
+        optimal=bound.value <= enough,
         witness=bound.witness,
     )
 
@@ -462,25 +448,25 @@ def path_bounds(
     >>> path_bounds(S, [[0], [0, 1]], [1, 2]).upper.round(4)
     array([4.5   , 4.6338])
     """
-    ks = [int(k) for k in cardinalities]
-    if min(ks, default=1) < 1:
-        raise ValueError(f"cardinalities={ks} must be at least 1.")
+    ks = np.asarray([int(k) for k in cardinalities])
+    if ks.min(initial=1) < 1:
+        raise ValueError(f"cardinalities={ks.tolist()} must be at least 1.")
     covariance = as_covariance(covariance)
     products = products_of(covariance)
     chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
         if known is not None:
-            lines = _lines_below(chosen, ks, known + products.shift)
-            return _proved(covariance, lines, ks, known + products.shift, WORTHWHILE)
-        lines = _without_support(products, covariance.n_features)
-        for place, (conditions, support) in enumerate(zip(chosen, (s for s in supports if len(s)), strict=True)):
-            lines += _lines(conditions, place, ks, len(support), EVALUATIONS)
-        # A support may give the lowest bound at other sizes than its own. There the penalty is improved as well.
-        for k in ks:
-            first = _lowest(lines, k)
-            if first.support >= 0 and first.target != k:
-                start = (first.witness.rho, first.gap)
-                lines += _lines(chosen[first.support], first.support, [k], k, EVALUATIONS, start=start)
+            limits = known + products.shift
+            return _proved(covariance, _lines_below(chosen, ks, limits), ks, limits, WORTHWHILE)
+        lines = _without_support(products)
+        # Each support at the k nearest to its size, then at each k the support of the lowest bound there.
+        for conditions in chosen:
+            k = int(ks[np.argmin(np.abs(ks - conditions.size))])
+            lines += conditions.lines(k, evaluations=EVALUATIONS)
+        for k in ks.tolist():
+            source = _lowest(lines, k).source
+            if source is not None and source.size != k:
+                lines += source.lines(k, evaluations=EVALUATIONS)
         return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
 
 
@@ -490,8 +476,8 @@ def proposition_2_bound(
     """Return the bound that a support gives by Proposition 2, after at most `evaluations` eigenvalues."""
     products = products_of(covariance)
     with threads_for(covariance.n_features):
-        lines = _without_support(products, covariance.n_features)
-        lines += _lines(Conditions(products, support), 0, [cardinality], len(support), evaluations)
+        lines = _without_support(products)
+        lines += Conditions(products, support).lines(cardinality, evaluations=evaluations)
     return proved_bound(covariance, cardinality, _lowest(lines, cardinality).witness)
 
 
@@ -508,10 +494,10 @@ def proposition_2_below(
 
 
 def _lowest(lines: Sequence[Line], k: int) -> Line:
-    return min(lines, key=lambda line: line.at(k))
+    return min(lines, key=lambda line: float(line.at(k)))
 
 
-def _without_support(products: MatrixProducts | FactorProducts, n: int) -> list[Line]:
+def _without_support(products: Products) -> list[Line]:
     """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
     zero = np.zeros(1, dtype=np.intp), np.zeros(1)
     norms = products.norms
@@ -521,72 +507,49 @@ def _without_support(products: MatrixProducts | FactorProducts, n: int) -> list[
     if len(active):
         ones, zeros = np.ones(len(active)), np.zeros(len(active))
         largest, _ = products.largest(active, ones, zeros, zeros, zero)
-        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / n), largest))
+        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / len(norms)), largest))
     return lines
 
 
-def _lines(
-    conditions: Conditions,
-    place: int,
-    ks: Sequence[int],
-    size: int,
-    evaluations: int,
-    *,
-    start: tuple[float, tuple[float, float]] | None = None,
-    limit: float = np.inf,
-) -> list[Line]:
-    """Return one line for each penalty tried in a search for the k nearest to a size."""
-    k = min(ks, key=lambda other: abs(other - size))
-    found, gap = conditions.search(k, evaluations=evaluations, start=start, limit=limit)
-    return [Line(conditions.witness(rho), largest, place, k, gap) for rho, largest in found]
-
-
-def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> list[Line]:
+def _lines_below(supports: list[Conditions], ks: Indices, limits: Floats) -> list[Line]:
     """Return lines below some limits, from few searches.
 
-    Each search takes the support and the k whose estimate is the farthest below the best bound so far. Limits and
-    estimates include the shift.
+    Each search takes the support and the k whose estimate is the farthest below the best bound so far. A support whose
+    bound missed its estimate is dropped. Limits and estimates include the shift.
     """
-    promised = np.array([conditions.promised_path(ks) for conditions in supports]).reshape(len(supports), len(ks))
-    reached = limits.copy()
-    lines: list[Line] = []
+    promised = np.array([[c.estimates(k).min(initial=np.inf) for k in ks] for c in supports]).reshape(-1, len(ks))
+    reached, lines = limits, list[Line]()
     while promised.size and len(lines) < EVALUATIONS_OF_A_PATH:
         gain = 1 - promised / np.maximum(reached, SMALLEST_NORMAL)
         place, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if not gain[place, column] > (WORTHWHILE if lines else 0.0):
             break
-        k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
-        found = _lines(supports[place], int(place), [k], k, EVALUATIONS, limit=limit)
+        limit = float(reached[column]) * (1 - WORTHWHILE)
+        found = supports[place].lines(int(ks[column]), evaluations=EVALUATIONS, limit=limit)
         lines += found
-        reached = np.minimum(
-            reached, np.min([line.largest + line.witness.rho * np.asarray(ks) for line in found], axis=0)
-        )
-        # A support whose bound missed its estimate is dropped.
+        reached = np.min([reached, *(line.at(ks) for line in found)], axis=0)
         promised[place, column if reached[column] <= limit else slice(None)] = np.inf
     return lines
 
 
-def _proved(covariance: Covariance, lines: list[Line], ks: list[int], limits: Floats, loss: float) -> PathBounds:
+def _proved(covariance: Covariance, lines: list[Line], ks: Indices, limits: Floats, loss: float) -> PathBounds:
     """Prove the lines that are lowest at some k, and return for each k the lowest of the proved bounds.
 
     A line is left out where it is not below the limit, or lower than the lines proved before by no more than a relative
     loss. One proof serves all k, because the bound at k + 1 is the bound at k plus rho.
     """
-    proved: dict[int, tuple[Line, int, float]] = {}
-    for k, limit in zip(ks, limits, strict=True):
-        if not lines:
-            break
-        line = _lowest(lines, k)
-        reached = min((other.at(k) for other, _, _ in proved.values()), default=np.inf)
-        if id(line) not in proved and line.at(k) < limit and line.at(k) < reached * (1 - loss):
-            proved[id(line)] = (line, k, proved_bound(covariance, k, line.witness).value)
     upper = np.full(len(ks), np.inf)
     witnesses: list[Proposition2Witness | None] = [None] * len(ks)
-    for place, k in enumerate(ks):
-        for line, own, value in proved.values():
-            change = line.witness.rho * (k - own)
-            # Rounded up, unless nothing is added.
-            there = value if k == own else value + change + 4 * EPS * (abs(value) + abs(change))
-            if there < upper[place]:
-                upper[place], witnesses[place] = there, line.witness
-    return PathBounds(np.asarray(ks, dtype=np.intp), upper, tuple(witnesses))
+    tried: list[Line] = []
+    for place, (k, limit) in enumerate(zip(ks.tolist(), limits, strict=True)):
+        line = _lowest(lines, k) if lines else None
+        if line is None or line in tried or not line.at(k) < min(limit, upper[place] * (1 - loss)):
+            continue
+        tried.append(line)
+        value = proved_bound(covariance, k, line.witness).value
+        change = line.witness.rho * (ks - k)
+        # Rounded up, unless nothing is added.
+        there = np.where(ks == k, value, value + change + 4 * EPS * (abs(value) + np.abs(change)))
+        for better in np.flatnonzero(there < upper):
+            upper[better], witnesses[better] = there[better], line.witness
+    return PathBounds(ks, upper, tuple(witnesses))

@@ -14,15 +14,16 @@ from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Hint, warn
 from laconic.relaxations.l1_splitting import Memory, empty_memory
 
-# Stiffness of the splitting, in units of the expected value. Found by trial.
-STIFFNESS = 1.5
+# Stiffness of the splitting, in units of the expected value. With row norms it grows in proportion to the size of a
+# support above this size. Found by trial.
+STIFFNESS, FEW_FEATURES = 1.5, 20
 # Up to this size all features are kept from the start.
 KEEP_ALL = 40
 
 
-def stiffness_of(S: Floats, value: float) -> float:
-    """Return the stiffness for an expected value, in units of the largest |S_ij|."""
-    return STIFFNESS * max(value, float(S.diagonal().max()), 1e-3)
+def stiffness_of(S: Floats, value: float, k: int, parts: int) -> float:
+    """Return the stiffness for an expected value, in units of the largest |S_ij|. Row norms are a second part."""
+    return STIFFNESS * (max(k / FEW_FEATURES, 1.0) if parts == 2 else 1.0) * max(value, float(S.diagonal().max()), 1e-3)
 
 
 @dataclass
@@ -62,7 +63,7 @@ class RowState:
             count = min(n, max(KEEP_ALL, 3 * k))
             order = np.argsort(-np.where(outside, np.abs(image), np.inf), kind="stable")
             keep = np.union1d(order[:count], inside)
-        stiffness = stiffness_of(S, float(z @ image))
+        stiffness = stiffness_of(S, float(z @ image), k, parts)
         L = np.clip(S[np.ix_(keep, keep)], -level, level)
         np.fill_diagonal(L, level * (1 - 0.5 * k))
         u = np.zeros((parts, len(keep), len(keep)))

@@ -73,14 +73,22 @@ def priced_levels(L: Floats, k: int, inside: Mask) -> tuple[float, float, Floats
     return k * (float(g[inside].sum()) + count * price) * (1 + 8 * EPS), price, m
 
 
+def own_norm_price(N: Floats) -> Floats:
+    """Return the price g of each row of N, up to rounding."""
+    c, rest = N.diagonal(), N.copy()
+    np.fill_diagonal(rest, 0.0)
+    square = np.einsum("ij,ij->i", rest, rest)
+    length = np.sqrt(c * c + square)
+    # The second form is the first without the cancellation.
+    return np.asarray(np.where(c >= 0, 0.5 * (c + length), 0.5 * square / np.maximum(length - c, SMALLEST_NORMAL)))
+
+
 def priced_norms(N: Floats, k: int, inside: Mask) -> float:
     """Return the cost of N; the diagonal of the rows not inside is raised where it is free."""
     c, rest = N.diagonal().copy(), N.copy()
     np.fill_diagonal(rest, 0.0)
     square = np.einsum("ij,ij->i", rest, rest)
-    length = np.sqrt(c * c + square)
-    # The second form is the first without the cancellation.
-    g = np.where(c >= 0, 0.5 * (c + length), 0.5 * square / np.maximum(length - c, SMALLEST_NORMAL))
+    g = own_norm_price(N)
     worst = float(g[~inside].max(initial=0.0))
     if worst > 0:
         np.fill_diagonal(N, np.where(inside, c, worst - square / (4 * worst) * (1 + 4 * EPS)))
@@ -440,7 +448,7 @@ class RowLevels:
             before = start.state
             if np.isin(inside, before.keep).all():
                 if vector is not None:
-                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector)))
+                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector), k, parts))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
         return RowState.around(S, k, inside, _rough_component(S, k) if vector is None else vector, parts)
 

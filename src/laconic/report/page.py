@@ -33,7 +33,7 @@ from laconic.model.criteria import CRITERIA
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
-from laconic.proof.witness_reduction import EliminationWitness
+from laconic.proof.witness_steps import StepsWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.page_data import DataPart, PathPart, Points, data_part, is_of_fit, opened, points_of
 
@@ -255,7 +255,8 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
     total = total_for_shares(model)
     for number, certificate in enumerate(model.certificates_, start=1):
         witness = None if certificate is None else certificate.witness
-        if certificate is not None and isinstance(witness, EliminationWitness):
+        kept = witness.innermost.features if isinstance(witness, StepsWitness) else None
+        if certificate is not None and kept is not None:
             allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
             which, keep = count_of(int(certificate.cardinalities[0])), "keep" if total is not None else "have"
             most = amount_at_most(certificate.upper, total)
@@ -263,7 +264,7 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
                 f"Safe elimination for component {number}: no {which} with one of them can {keep} more than {most} "
                 "(proved)."
             )
-            groups.append((reason, np.delete(allowed, witness.kept)))
+            groups.append((reason, np.delete(allowed, kept)))
     return [
         LeftOut(reason, tuple(int(j) for j in features[:MOST_LEFT_OUT]), len(features))
         for reason, features in groups

@@ -4,14 +4,14 @@ The truncated power method from few starts, for one cardinality or for a whole p
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpair, smallest_eigenvalue
-from laconic.covariance.matrix import CHEAP_EIGENVALUES, column_magnitudes
+from laconic.covariance.matrix import CHEAP_EIGENVALUES
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
@@ -108,15 +108,14 @@ PROBES = 16
 POWER_STEPS = 60
 # Improve every support whose value is within this share of the best one. Worse starts have never overtaken it.
 WORTH_IMPROVING = 0.03
-# Up to this many features, compute all columns of S to find correlated groups.
-ALL_COLUMNS = 3000
-# With more features of like variance, compute them if that takes at most this many multiplications: 100 rows of 10,000
-# columns take a second or two.
-ALL_PRODUCTS = 10**10
-# This many features are used as starts: those with the most strongly correlated group around them.
-GROUP_STARTS = 64
-# The columns of S are divided into this many parts for each feature of a support, to find large entries quickly.
-PARTS = 16
+# Look at all pairs of features if S is held as an array, or if there are at most so many features.
+FEW_PAIRS = 2000
+# With more features of like variance, look at them if that takes at most this many multiplications: 1000 rows of
+# 100,000 columns take some minutes.
+MOST_PRODUCTS = 10**13
+# This many rows of S are starts by each ranking: half of them the strongest rows, half of them the strongest rows of
+# different groups. Large supports have fewer.
+ROWS, ROWS_IF_LARGE = 64, 16
 # Improve up to this many batches of starts, as long as a later start of a batch beats the first.
 BATCHES = 8
 # From this many features on, a first support from few starts is much faster than the whole search. With more than so
@@ -134,10 +133,10 @@ class Auto:
     starts from every column at once, and swaps improve the best supports that it finds.
 
     With more than `core` features, the search begins on a core: the most promising features by variance, by the length
-    of their column of S, and by the leading eigenvectors. Other starts are the greedy support and, if S is small
-    enough, groups of correlated features. Supports found in the core are improved on all features. The core then grows
-    by the features that turn out to matter, until nothing changes. Supports of hundreds of features come from power
-    steps on all features from a few directions, which need only products with S.
+    of their column of S, and by the leading eigenvectors. Supports found in the core are improved on all features. The
+    core then grows by the features that turn out to matter, until nothing changes. Other starts are the greedy support
+    and, if the variances are alike or S is small, the features with the strongest partners among all pairs. Supports of
+    hundreds of features come from power steps on all features from a few directions, which need only products with S.
 
     Attributes
     ----------
@@ -288,38 +287,42 @@ class Auto:
         try:
             greedy = ApproximateGreedy().solve(problem)
             self._improve(problem, best, self._offer(problem, best, filled(problem, greedy.support)[None]))
-            return self._search_core(problem, best)
+            steps = self._search_core(problem, best)
+            if self._pairs_tell(problem):
+                steps += self._from_strong_rows(problem, best)
+            return steps
         finally:
             if best.support is not None:
                 overall.offer(best.value, best.support)
 
-    def _from_correlated_groups(self, problem: Problem, best: Incumbent) -> int:
-        """Start from the features with the strongest groups, by the sum of the k largest entries of their row.
+    def _from_strong_rows(self, problem: Problem, best: Incumbent) -> int:
+        """Start from the features with the largest sums of the k largest entries of their row.
 
         This finds a group of correlated features even if it is far from the leading eigenvectors or outside the core.
         """
-        covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
-        strength = np.empty(n)
-        for part, magnitudes in column_magnitudes(covariance, np.arange(n)):
-            problem.monitor.tick("correlated groups", best=best.value)
-            strength[part] = np.abs(covariance.diagonal[part]) + _sums_of_large(magnitudes, k - 1)
+        covariance, k = problem.covariance, problem.cardinality
+        pairs = covariance.pairs(k - 1, problem.monitor)
+        problem.monitor.tick("strong rows", best=best.value)
+        strength = np.abs(covariance.diagonal) + pairs.largest.sum(axis=1)
         deviations = np.sqrt(np.maximum(covariance.diagonal, SMALLEST_NORMAL))
-        chosen = [np.argsort(-r, kind="stable")[: GROUP_STARTS // 2] for r in (strength, strength / deviations)]
+        count = ROWS if k <= LARGE else ROWS_IF_LARGE
+        chosen = [_strongest(r, pairs.partners, count) for r in (strength, strength / deviations)]
+        # The k largest entries of its row are the feature and its partners.
         starts = covariance.columns(np.unique(np.concatenate(chosen)))
-        supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS)
+        supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS, keep=count)
         self._improve(problem, best, self._offer(problem, best, supports))
         return steps
 
-    def _columns_are_cheap(self, problem: Problem) -> bool:
-        """Whether all columns of S may be computed. Where the variances decay, groups are in the core anyway."""
-        n, variances = problem.n_features, problem.covariance.diagonal
-        if n <= ALL_COLUMNS:
+    def _pairs_tell(self, problem: Problem) -> bool:
+        """Whether to look at all pairs. Where the variances decay, groups are in the core anyway."""
+        covariance, variances = problem.covariance, problem.covariance.diagonal
+        if covariance.written_out or problem.n_features <= FEW_PAIRS:
             return True
         alike = np.median(variances) > 0.5 * variances.max()
-        return bool(alike) and problem.covariance.eigenproblem_size * n * n <= ALL_PRODUCTS
+        return bool(alike) and covariance.pairs_cost <= MOST_PRODUCTS
 
     def _search_core(self, problem: Problem, best: Incumbent) -> int:
-        steps = self._from_correlated_groups(problem, best) if self._columns_are_cheap(problem) else 0
+        steps = 0
         problem.monitor.tick("probing")
         core = self._promising(problem)
         for _ in range(4):
@@ -380,17 +383,15 @@ class Auto:
         return np.unique(np.concatenate([problem.forced, *parts]))
 
 
-def _sums_of_large(magnitudes: Floats, count: int) -> Floats:
-    """Return about the sum of the `count` largest entries of each column.
-
-    The largest entries are those of parts of a column, with neighbours in different parts: two large entries rarely
-    meet in one part, and to sort whole columns would take longer than to compute them.
-    """
-    parts = PARTS * max(count, 1)
-    rest = len(magnitudes) % parts
-    whole = magnitudes[: len(magnitudes) - rest].reshape(-1, parts, magnitudes.shape[1])
-    top = magnitudes[len(magnitudes) - rest :]
-    if len(whole):
-        top = np.concatenate([whole.max(axis=0), top])
-    count = min(count, len(top))
-    return np.asarray(np.sort(top, axis=0)[len(top) - count :].sum(axis=0))
+def _strongest(strength: Floats, partners: Any, count: int) -> Indices:
+    """Return the strongest rows, and as many that are no partners of a row returned before, up to `count` in all."""
+    order = np.argsort(-strength, kind="stable")
+    near = np.zeros(len(order), dtype=bool)
+    apart: list[int] = []
+    for row in order.tolist():
+        if len(apart) == count // 2:
+            break
+        if not near[row]:
+            apart.append(row)
+            near[partners[row]] = True
+    return np.concatenate([order[: count // 2], np.array(apart, dtype=np.intp)])

@@ -14,10 +14,11 @@ from laconic.covariance import largest_eigenpair, smallest_eigenvalue
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
 
-# Merge starts with the same support only every few steps, because finding them needs a sort.
-MERGE_EVERY = 3
-# End after this many steps in which no support changes.
-QUIET = 3
+# Every so many steps, starts with the same support are merged, and a start ends if its support is the same as before.
+SETTLE_EVERY = 5
+# Relative accuracy of the leading eigenvector that a single run starts from: its steps move on from there. It is also
+# the accuracy of the dense variance that is reported, so that one computation serves both.
+ACCURACY_OF_START = 1e-3
 
 
 def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
@@ -45,33 +46,33 @@ def power_supports(
 ) -> tuple[Indices, int]:
     """Run the truncated power method from all columns of `directions` together. A step is one product with S.
 
-    Starts that reach the same support are merged, so that the batch soon shrinks to a few supports. Return the `keep`
-    best distinct supports reached, each in a row, and the number of steps. A caller that knows it gives the `shift` d
-    with S + d I semidefinite.
+    Starts that reach the same support are merged, and those whose support stays the same are done, so that the batch
+    soon shrinks to a few. Return the `keep` best distinct supports reached, each in a row, and the number of steps. A
+    caller that knows it gives the `shift` d with S + d I semidefinite.
     """
     covariance = problem.covariance
     if shift is None:
         shift = -min(smallest_eigenvalue(covariance), 0.0)
     keys = _keys(problem.n_features)
-    codes = np.empty(0, dtype=np.uint64)
-    quiet = 0
+    settled: list[tuple[NDArray[np.uint64], Indices, Floats]] = []
+    before = np.empty(0, dtype=np.uint64)
     step = 0
     while True:
         supports, block = truncate(problem, directions)
-        before, codes = codes, keys[supports].sum(axis=0, dtype=np.uint64)
-        quiet = quiet + 1 if np.array_equal(codes, before) else 0
-        if quiet >= QUIET or step == max_iterations:
-            break
+        if step % SETTLE_EVERY == 0 or step == max_iterations:
+            codes = keys[supports].sum(axis=0, dtype=np.uint64)
+            first = np.sort(np.unique(codes, return_index=True)[1])
+            ends = (codes[first] == before[first]) | (step == max_iterations) if step else np.zeros(len(first), bool)
+            settled.append((codes[first[ends]], supports[:, first[ends]], block[:, first[ends]]))
+            if ends.all():
+                break
+            before, block = codes[first[~ends]], block[:, first[~ends]]
         step += 1
-        if step % MERGE_EVERY == 0 and len(codes) > 1:
-            _, first = np.unique(codes, return_index=True)
-            if len(first) < len(codes):
-                first.sort()
-                codes, block = codes[first], block[:, first]
         problem.monitor.tick("truncated power")
         directions = covariance.product(block)
         if shift:
             directions += shift * block
+    codes, supports, block = (np.concatenate(parts, axis=-1) for parts in zip(*settled, strict=True))
     _, first = np.unique(codes, return_index=True)
     if len(first) > keep:
         quality = np.einsum("ij,ij->j", block, covariance.product(block))[first]
@@ -111,7 +112,7 @@ class TruncatedPower:
         with problem.monitor.watch():
             if start is None:
                 problem.monitor.tick("leading eigenvector")
-                _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
+                _, vector = largest_eigenpair(problem.covariance, seed=self.seed, tolerance=ACCURACY_OF_START)
                 directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
             else:
                 directions = np.zeros((problem.n_features, 1))

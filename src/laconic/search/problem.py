@@ -41,7 +41,8 @@ class Status(Enum):
     HEURISTIC = "The method ran to its end."
     PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
     GAP_REACHED = "The gap is as small as requested."
-    NODE_LIMIT = "Node limit reached: a larger node_limit may narrow the gap."
+    NODE_LIMIT = "Node limit reached: a larger node_limit, or proof='exact', may narrow the gap."
+    TOO_MANY = "Too many features for a tree of cases may be in a better support: fewer columns or a smaller size help."
     ITERATION_LIMIT = "Iteration limit reached: a larger max_iterations may improve the result."
     TIME_LIMIT = "Time limit reached: this is the best result so far. A larger time_limit may improve it."
     INTERRUPTED = "Interrupted: this is the best result so far."
@@ -348,6 +349,26 @@ class Solver(Protocol):
             A support to begin with. Solvers that do not begin from a support ignore it.
         """
         ...
+
+
+def solve_at_hand(solver: Solver, problem: Problem, *, start: Indices | None = None) -> Solution:
+    """Solve a problem among the features at hand, and return the solution in terms of all features."""
+    hand = problem.covariance.at_hand
+    if hand is None:
+        return solver.solve(problem, start=start)
+    if start is not None:
+        start = np.searchsorted(hand, np.intersect1d(start, hand))
+        start = start if len(start) else None
+    return on_all(problem, solver.solve(problem.at_hand(), start=start))
+
+
+def on_all(problem: Problem, found: Solution) -> Solution:
+    """Return a solution among the features at hand in terms of all features; its own bound is not about these."""
+    hand = problem.covariance.at_hand
+    if hand is None:
+        return found
+    status = Status.LOCAL if found.status is Status.COMPLETE else found.status
+    return replace(found, support=hand[found.support], estimate=np.inf, witness=None, status=status)
 
 
 @runtime_checkable
