@@ -245,8 +245,8 @@ class _Proof:
 
     @property
     def closed(self) -> bool:
-        """Whether the bound meets the value found."""
-        return self._bound(0) - self.beat <= min(PROVED, max(self.effort.gap, GAP)) * abs(self.beat)
+        """Whether the bound meets the value found. It is proved, so little room for rounding is needed."""
+        return self._bound(0) - self.beat <= (PROVED / 2 if self.effort.gap else GAP) * abs(self.beat)
 
     def _bound(self, place: int) -> float:
         """Return the bound on supports of the features of a level."""
@@ -330,10 +330,12 @@ class _Proof:
         if len(self.kept) <= SMALL:
             return
         self.add(TraceWitness())
-        if k == 1 or part.pairs_cost > self.effort.products:
+        if self.closed or k == 1 or part.pairs_cost > self.effort.products:
             return
         part.pairs(k - 1, self.monitor)
         self.add(RowSumWitness())
+        if self.closed:
+            return
         self._add_threshold(part, k)
         smaller = self._add_threshold(part, k - 1)
         if not self.closed and smaller is not None:

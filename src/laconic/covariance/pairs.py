@@ -17,7 +17,9 @@ largest entries are among those that are not below it, which are few.
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from os import cpu_count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
-from laconic.core.monitor import Monitor, Note, threads_for, warn
+from laconic.core.monitor import Monitor, Note, mark_limited, one_thread, warn
 from laconic.core.rounding import up
 
 if TYPE_CHECKING:
@@ -37,9 +39,11 @@ Singles: TypeAlias = NDArray[np.float32]
 CHEAP = 10**10
 # More multiplications than this take more than a few seconds, and the user is told.
 EXPENSIVE = 2 * 10**11
-# Rows of S in one block: at least so many, so that the product is fast, and more while the block has at most so many
-# entries.
-ROWS_IN_A_BLOCK, BLOCK = 128, 2**21
+# Rows of S in one product: at least so many, so that it is fast, and more while it has at most so many entries. Their
+# largest entries are sought in parts of at most so many entries.
+ROWS_IN_A_BLOCK, BLOCK, PART = 256, 2**23, 2**21
+# More threads than this would hold more blocks at once than memory allows.
+MOST_THREADS = 8
 # Numbers in single precision that may be held: 1.5 GB.
 MOST_NUMBERS = 375_000_000
 # Groups of columns for each of the largest entries that are sought: large entries then rarely meet in one group.
@@ -100,18 +104,30 @@ def all_pairs(S: "Covariance", count: int, monitor: Monitor) -> Pairs:
             Note,
         )
     look = _in_single_precision(S) or _in_double_precision(S)
-    step = max(ROWS_IN_A_BLOCK, BLOCK // n)
+    step, height = max(ROWS_IN_A_BLOCK, BLOCK // n), max(1, PART // n)
     largest, partners = np.empty((n, count)), np.empty((n, count), dtype=np.int32)
     large = _Large(n, _first_floor(S, look))
-    for begin in range(0, n, step):
-        monitor.tick(f"all pairs, {100 * begin // n} %")
-        rows = slice(begin, min(begin + step, n))
-        with threads_for(n):
-            entries = look.entries(rows)
-        entries[np.arange(len(entries)), np.arange(begin, rows.stop)] = -1.0
-        values, partners[rows], (i, j, found) = _lists(entries, count, large.cut)
-        largest[rows] = _with_errors(values * look.unit, look.error[rows, None])
-        large.add(i + begin, j, found)
+
+    def search(begin: int) -> list[_Found]:
+        """Fill the lists of a block of rows, and return its large entries."""
+        entries, found = look.entries(slice(begin, min(begin + step, n))), []
+        entries[np.arange(len(entries)), np.arange(begin, begin + len(entries))] = -1.0
+        for first in range(0, len(entries), height):
+            part = entries[first : first + height]
+            rows = slice(begin + first, begin + first + len(part))
+            values, partners[rows], (i, j, sizes) = _lists(part, count, large.cut)
+            largest[rows] = _with_errors(values * look.unit, look.error[rows, None])
+            found.append((i + rows.start, j, sizes))
+        return found
+
+    # Each thread has a block of its own: that also speeds up what BLAS does not do.
+    begins, workers = range(0, n, step), min(cpu_count() or 1, MOST_THREADS)
+    with one_thread(), ThreadPoolExecutor(workers, initializer=mark_limited) as pool:
+        for at in range(0, len(begins), workers):
+            monitor.tick(f"all pairs, {100 * at // len(begins)} %")
+            for found in pool.map(search, begins[at : at + workers]):
+                for entries in found:
+                    large.add(*entries)
     return Pairs(largest, partners, *large.result(look), float(look.error.max()))
 
 
@@ -144,7 +160,7 @@ def revised(
             return revised(S, base, keep, changed, count, monitor)
     again[changed] = True
     look, places = _in_double_precision(S), np.flatnonzero(again)
-    for part in np.array_split(places, max(1, len(places) * n // BLOCK)):
+    for part in np.array_split(places, max(1, len(places) * n // PART)):
         monitor.tick("some pairs again")
         entries = np.abs(S.columns(part).T, order="C")
         entries[np.arange(len(part)), part] = -1.0

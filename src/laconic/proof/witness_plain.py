@@ -97,12 +97,12 @@ def shrunk_eigenvalue_bound(large: csr_array, variances: Floats, t: float, least
 
     The power steps end when one lowers the bound by no more than the share `least_progress`.
     """
-    C = large.copy()
-    C.data = np.maximum(up(C.data - t), 0.0) * (C.data > t)
-    C.eliminate_zeros()
+    stays = np.flatnonzero(large.data > t)
+    starts = np.searchsorted(stays, large.indptr)
+    C = csr_array((grown(large.data[stays] - t, 1), large.indices[stays], starts), shape=large.shape)
     # Only the sizes of rows with entries matter: the others have their variance.
-    most = int(np.diff(C.indptr).max(initial=0))
-    alone = np.diff(C.indptr) == 0
+    most = int(np.diff(starts).max(initial=0))
+    alone = np.diff(starts) == 0
     best, d = math.inf, np.ones(len(variances))
     shift = max(-float(variances.min(initial=0.0)), 0.0)
     for _ in range(STEPS_FOR_D):
