@@ -14,6 +14,7 @@ from studies.data import load_stocks
 
 from laconic import SparsePCA, path, verify
 from laconic.covariance.missing import PresentValues
+from laconic.data.rows import ArraySource
 from laconic.datasets import load_senate109
 
 SHARE = 0.3
@@ -51,7 +52,7 @@ def table() -> str:
             for seed in range(draws):
                 holes = np.where(np.random.default_rng(seed).random(X.shape) < SHARE, np.nan, X)
                 begin = time.perf_counter()
-                made = PresentValues.of(holes, scale=scale).matrix(way)
+                made = PresentValues(ArraySource(holes), scale=scale).matrix(way)
                 seconds += time.perf_counter() - begin
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the matrix may be indefinite

@@ -24,8 +24,12 @@ def rows_with_holes(seed, n=60, p=5, share=0.25, mean=0.0):
     return X
 
 
+def present(X, names=None, **settings):
+    return PresentValues(X if isinstance(X, ArraySource) else ArraySource(X, feature_names=names), **settings)
+
+
 def made(X, way="pairwise", **settings):
-    return PresentValues(X, **settings).matrix(way)
+    return present(X, **settings).matrix(way)
 
 
 class InPieces(ArraySource):
@@ -93,9 +97,9 @@ def test_weighted_covariances_have_the_divisor_of_their_own_rows():
 def test_blocks_sparse_rows_and_float32_give_the_same_matrix(way, scale):
     X = np.round(rows_with_holes(4), 2).astype(np.float32).astype(np.float64)
     X[np.abs(X) < 0.3] = 0.0  # zeros are values
-    expected = PresentValues(X, scale=scale)
+    expected = present(X, scale=scale)
     for other in (InPieces(X, 7), sp.csr_array(X), sp.csc_array(X), np.asfortranarray(X), X.astype(np.float32)):
-        found = PresentValues(other, scale=scale)
+        found = present(other, scale=scale)
         np.testing.assert_allclose(found.matrix(way).matrix, expected.matrix(way).matrix, atol=1e-11)
         assert found.digest == expected.digest
 
@@ -155,7 +159,7 @@ def test_columns_with_too_few_values_are_named(way, case):
     change, words = FEW[case]
     X = change(rows_with_holes(9, share=0))
     with pytest.raises(ValueError, match=words):
-        PresentValues(X, list("abcde")).matrix(way)
+        present(X, list("abcde")).matrix(way)
 
 
 @pytest.mark.parametrize("way", ["pairwise", "em"])
@@ -163,7 +167,7 @@ def test_columns_that_never_meet_are_named(way):
     X = rows_with_holes(10, share=0)
     X[:30, 1], X[30:, 3] = np.nan, np.nan
     with pytest.raises(ValueError, match=r"1 pair of columns has fewer than two rows .* 'b' and 'd'; nothing tells"):
-        PresentValues(X, list("abcde")).matrix(way)
+        present(X, list("abcde")).matrix(way)
 
 
 def test_too_many_columns_are_refused(monkeypatch):
@@ -224,7 +228,7 @@ def test_no_step_of_em_lowers_the_likelihood(seed):
     n = int((~np.isnan(X)).any(axis=1).sum())
     values = []
     for steps in range(1, 12):
-        found = PresentValues(X).em(iterations=steps, ridge=0.0)
+        found = present(X).em(iterations=steps, ridge=0.0)
         values.append(log_likelihood(X, found.means, found.matrix * (n - 1) / n))
     assert (np.diff(values) >= -1e-9).all()
     assert values[-1] > values[0] + 0.1
@@ -238,7 +242,7 @@ def test_rounding_errors_stay_small_over_many_steps():
     found = made(X, "em", scale=True)
     assert found.missing.iterations > 30
     rounded = X * (1 + 1e-15 * np.random.default_rng(1).standard_normal(X.shape))
-    again = PresentValues(rounded, scale=True).em(found.missing.iterations, found.missing.ridge)
+    again = present(rounded, scale=True).em(found.missing.iterations, found.missing.ridge)
     np.testing.assert_allclose(again.matrix, found.matrix, atol=1e-11)
 
 
@@ -286,7 +290,7 @@ def test_em_shrinks_if_there_is_no_maximum():
 def test_the_ridge_is_that_of_more_rows_with_uncorrelated_columns():
     """Without holes: correlations divided by 1 + r."""
     X = rows_with_holes(14, share=0)
-    found = PresentValues(X, scale=True).em(iterations=1, ridge=missing.RIDGE)
+    found = present(X, scale=True).em(iterations=1, ridge=missing.RIDGE)
     expected = np.corrcoef(X.T) / (1 + missing.RIDGE)
     np.fill_diagonal(expected, 1.0)
     np.testing.assert_allclose(found.matrix, expected, atol=1e-12)
@@ -313,7 +317,7 @@ def test_em_stops_at_the_time_limit(monkeypatch):
 @pytest.mark.parametrize(("iterations", "ridge"), [(-1, 0.0), (10**9, 0.0), (5, 0.5), (5, -1.0)])
 def test_a_matrix_is_not_made_again_from_absurd_settings(iterations, ridge):
     with pytest.raises(ValueError, match=r"EM (makes|has)"):
-        PresentValues(rows_with_holes(0)).em(iterations, ridge)
+        present(rows_with_holes(0)).em(iterations, ridge)
 
 
 def test_pairwise_matrices_that_are_indefinite():

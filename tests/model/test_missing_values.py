@@ -45,8 +45,9 @@ def test_bounds_hold_for_the_matrix_that_was_made(way, scale, seed):
         S = (frame.corr() if scale else frame.cov()).to_numpy()
     else:
         from laconic.covariance.missing import PresentValues
+        from laconic.data.rows import ArraySource
 
-        S = PresentValues(X, scale=scale).matrix("em").matrix
+        S = PresentValues(ArraySource(X), scale=scale).matrix("em").matrix
     truth = max(np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] for s in combinations(range(8), 3))
     assert model.lower_bound_[0] == pytest.approx(truth, rel=1e-9)
     assert truth <= model.upper_bound_[0] * (1 + 1e-12)

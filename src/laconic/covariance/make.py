@@ -162,14 +162,14 @@ def make(
     places = np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp)
     row_weights = None if weights is None else _weights(weights, rows.shape[0])
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
-    values, missing, known = None, None, ""
-    if recipe.missing is not None:
-        values = PresentValues(rows, labels, recipe.center, recipe.scale, row_weights, monitor or Monitor())
-        known = values.digest
+    missing = None
+    opened = rows if isinstance(rows, Source) else ArraySource(rows, name, None if labels is None else list(labels))
+    settings: Any = (opened, recipe.center, recipe.scale, monitor or Monitor())
+    values = None if recipe.missing is None else PresentValues(*settings, weights=row_weights)
+    screening = values or Screening(*settings)
     standard: Any
     if values is None or values.complete:
-        covariance, standard, passed = _complete(rows, recipe, monitor, row_weights, features, places)
-        known = known or passed
+        covariance, standard = _complete(rows, screening, row_weights, features, places)
     else:
         standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
         missing = standard.missing
@@ -187,7 +187,7 @@ def make(
         standard.means,
         standard.scales,
         standard.constant,
-        _digest(rows, row_weights, known),
+        _digest(rows, row_weights, screening.digest if "first" in vars(screening) else ""),
         rows,
         missing,
         name,
@@ -196,24 +196,21 @@ def make(
 
 
 def _complete(
-    rows: Any, recipe: Recipe, monitor: Monitor | None, weights: Floats | None, features: int | None, needed: Indices
-) -> tuple[Covariance, Standard, str]:
-    """Return the covariance of rows without missing values, how it was made, and their digest if it is known.
+    rows: Any, screening: Screening, weights: Floats | None, features: int | None, needed: Indices
+) -> tuple[Covariance, Standard]:
+    """Return the covariance of rows without missing values, and how it was made.
 
     A source is read in passes. So are sparse rows with many columns, if the number of features is known and the
     variances decay: their covariance on the columns that matter is small and serves all components. A source that gives
     a wide matrix is read into memory if it is small, because rows in memory are an operator that costs little.
     """
-    center, scale, digest = recipe.center, recipe.scale, ""
-    source = rows if isinstance(rows, Source) else None
-    if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
-        source = ArraySource(rows) if sp.issparse(rows) else None
-    if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor())
-        digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
+    source = screening.source
+    many = source.n_features > MOST_COLUMNS
+    if source is rows or (many and weights is None and features is not None and sp.issparse(rows)):
+        n_rows = screening.first.n_rows
         small = n_rows * source.n_features <= READ_NUMBERS
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
-            return screening.with_columns(np.unique(needed)), screening.standard, digest
+            return screening.with_columns(np.unique(needed)), screening.standard
         in_passes = (features != 0 and screening.decays(features)) if many else source.n_features <= n_rows
         in_memory = None if in_passes else rows if source is not rows else _read(source, n_rows) if small else None
         if in_memory is None:
@@ -222,10 +219,9 @@ def _complete(
                     f"This proof needs the rows of {len(needed):,} features, which are too many for data read in "
                     "blocks; give the data as an array or sparse matrix in memory."
                 )
-            return screening.covariance(features, needed), screening.standard, digest
+            return screening.covariance(features, needed), screening.standard
         rows = in_memory
-    covariance, standard = covariance_of(rows, center=center, scale=scale, weights=weights)
-    return covariance, standard, digest
+    return covariance_of(rows, center=screening.center, scale=screening.scale, weights=weights)
 
 
 def make_of_matrix(

@@ -30,9 +30,9 @@ matrix, up to rounding. This is how `laconic.verify` makes it again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
@@ -44,8 +44,7 @@ from laconic.core.rounding import TINY
 from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
-from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, count_rows, dense_parts, divisor_of
-from laconic.data.rows import ArraySource, Source
+from laconic.data.passes import PairwisePart, PairwisePass, count_rows, dense_parts, divisor_of
 from laconic.data.tables import check_magnitude, listed
 
 # What may be done about missing values.
@@ -94,42 +93,16 @@ class MatrixOfPresent:
 
 
 @dataclass(eq=False)
-class PresentValues:
-    """Rows with missing values, in memory or in blocks. EM needs them in memory."""
+class PresentValues(Screening):
+    """A source with missing values, and the passes over it. EM needs the rows in memory."""
 
-    data: Any  # rows that were checked, or a source
-    names: Sequence[str] | None = None
-    center: bool = True
-    scale: bool = False
+    allow_missing: bool = True
     weights: Floats | None = None
-    monitor: Monitor = field(default_factory=Monitor)
-
-    @cached_property
-    def source(self) -> Source:
-        """The rows as a source."""
-        if isinstance(self.data, Source):
-            return self.data
-        return ArraySource(self.data, feature_names=None if self.names is None else [str(name) for name in self.names])
-
-    @cached_property
-    def _passes(self) -> Screening:
-        return Screening(self.source, monitor=self.monitor)
-
-    @cached_property
-    def present(self) -> Any:
-        """The result of the first pass: counts, means and digests."""
-        names = self.source.feature_names
-        return self._passes.run(PresentPass(None if names is None else tuple(names), self.source.name), "means")
-
-    @property
-    def digest(self) -> str:
-        """The digest of the data."""
-        return str(self.present.column_digests.hexdigest())
 
     @property
     def complete(self) -> bool:
         """Whether no value is missing."""
-        return not self.present.missing.any()
+        return not self.first.missing.any()
 
     def matrix(self, way: str, iterations: int = 0, ridge: float = 0.0) -> MatrixOfPresent:
         """Return the matrix that is made in this way; the last two arguments are those of `em`."""
@@ -144,10 +117,10 @@ class PresentValues:
                 f"{self.source.name} has {n:,}; leave columns out, or fill the missing values first."
             )
         check_memory(8 * COPIES * n**2, f"The sums over all pairs of {n:,} columns", "leave columns out first")
-        centers = self.present.means if self.center else np.zeros(n)
+        centers = self.first.present_means if self.center else np.zeros(n)
         with threads_for(n):
-            part = self._passes.run(PairwisePass(np.arange(n), centers, self.weights), f"products of {n:,} columns")
-        check_unchanged(self.source, part.column_digests.agrees_with(self.present.column_digests))
+            part = self.run(PairwisePass(np.arange(n), centers, self.weights), f"products of {n:,} columns")
+        check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests))
         return part, centers
 
     def _pairwise(self, part: PairwisePart, centers: Floats, *, scale: bool) -> MatrixOfPresent:
@@ -180,7 +153,7 @@ class PresentValues:
             check_magnitude(float(matrix.diagonal()[~constant].max(initial=0.0)), name=name)
         matrix = 0.5 * (matrix + matrix.T)
         matrix[constant], matrix[:, constant] = 0.0, 0.0
-        return MatrixOfPresent(matrix, means, scales, constant, MissingValues("pairwise", self.present.missing))
+        return MatrixOfPresent(matrix, means, scales, constant, MissingValues("pairwise", self.first.missing))
 
     def em(self, iterations: int = 0, ridge: float = 0.0) -> MatrixOfPresent:
         """Return the maximum-likelihood covariance, or one with a ridge if the likelihood has no maximum.
@@ -191,7 +164,7 @@ class PresentValues:
             raise ValueError(f"EM makes from 1 to {MOST_ITERATIONS} steps, not {iterations}.")
         if ridge not in (0.0, RIDGE):
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
-        if self.present.n_rows * self.source.n_features > SMALL_NUMBERS:
+        if self.first.n_rows * self.source.n_features > SMALL_NUMBERS:
             raise ValueError(
                 f"EM reads all rows in each step, and {self.source.name} is too large for memory; use pairwise "
                 "deletion, or fill the missing values first."
@@ -201,7 +174,7 @@ class PresentValues:
         start = self._pairwise(part, centers, scale=True)
         columns = np.flatnonzero(~start.constant)
         means, scales, matrix = start.means.copy(), np.ones(len(centers)), np.zeros_like(start.matrix)
-        missing = MissingValues("em", self.present.missing)
+        missing = MissingValues("em", self.first.missing)
         if len(columns):
             # EM works with the divisor W, the sum of the weights.
             total, usual = part.weights.diagonal()[columns], pair_divisors(part).diagonal()[columns]
@@ -228,7 +201,7 @@ class PresentValues:
             if iterations:
                 return expectation_maximization(table, self.monitor, self.center, ridge, iterations), ridge
             try:
-                if self.present.n_rows <= n:
+                if self.first.n_rows <= n:
                     raise SingularError
                 return expectation_maximization(table, self.monitor, self.center), 0.0
             except SingularError:

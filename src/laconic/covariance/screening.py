@@ -52,6 +52,7 @@ class Screening:
     center: bool = True
     scale: bool = False
     monitor: Monitor = field(default_factory=Monitor)
+    allow_missing: bool = False
     passes: int = 0  # the number of passes so far
     _widenings: int = 0
 
@@ -60,7 +61,7 @@ class Screening:
         """The result of the first pass."""
         names, n = self.source.feature_names, self.source.n_features
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
-        job = FirstPass(None if names is None else tuple(names), self.source.name)
+        job = FirstPass(None if names is None else tuple(names), self.source.name, self.allow_missing)
         part = self.run(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")

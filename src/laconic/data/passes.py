@@ -316,9 +316,15 @@ class OfColumns:
 
 @dataclass(frozen=True, eq=False)
 class FirstPart(OfColumns):
-    """The moments and the digests of all columns."""
+    """The digests and moments of all columns, in which a missing value counts as zero, and the missing values."""
 
     moments: Moments
+    missing: Indices  # their number in each column
+
+    @property
+    def present_means(self) -> Floats:
+        """The mean of the values that are there; zero in a column without any."""
+        return np.asarray(self.moments.means * self.n_rows / np.maximum(self.n_rows - self.missing, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,12 +333,21 @@ class FirstPass(Job[FirstPart]):
 
     feature_names: tuple[str, ...] | None = None  # for errors
     name: str = "X"  # for errors
+    allow_missing: bool = False
     columns: None = None
 
     def of(self, rows: Any, first_row: int = 0) -> FirstPart:
-        names = self.feature_names
-        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=MISSING_OPTIONS)
-        return FirstPart(ColumnDigests.of(rows), Moments.of(rows))
+        names, allowed = self.feature_names, self.allow_missing
+        where: dict[str, Any] = {"name": self.name, "feature_names": names, "first_row": first_row, "block": True}
+        check_finite(rows, **where, allow_missing=allowed, remedy=MISSING_OPTIONS)
+        digests, missing = ColumnDigests.of(rows), np.zeros(rows.shape[1], dtype=np.intp)
+        if allowed and np.isnan(rows.data if sp.issparse(rows) else rows).any():
+            rows, sparse = rows.copy(), sp.issparse(rows)
+            absent = np.isnan(rows.data if sparse else rows)
+            places = rows.tocoo().coords[1][absent] if sparse else np.nonzero(absent)[1]
+            missing = np.bincount(places, minlength=len(missing)).astype(np.intp)
+            (rows.data if sparse else rows)[absent] = 0.0
+        return FirstPart(digests, Moments.of(rows), missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,40 +402,6 @@ class ProductPass(Job[ProductPart]):
         scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
         images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))
         return ProductPart(rows.shape[0], images)
-
-
-@dataclass(frozen=True, eq=False)
-class PresentPart(OfColumns):
-    """How many values are missing in each column, the sums of those that are there, and the digests."""
-
-    missing: Indices
-    sums: Floats
-
-    @property
-    def means(self) -> Floats:
-        """The mean of the values that are there; zero in a column without any."""
-        return np.asarray(self.sums / np.maximum(self.n_rows - self.missing, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class PresentPass(Job[PresentPart]):
-    """Counts of missing values, means of the others, and the digest of the data. Sparse blocks stay sparse."""
-
-    feature_names: tuple[str, ...] | None = None  # for errors
-    name: str = "X"  # for errors
-    columns: None = None
-
-    def of(self, rows: Any, first_row: int = 0) -> PresentPart:
-        check_finite(rows, name=self.name, feature_names=self.feature_names, first_row=first_row, allow_missing=True)
-        digests = ColumnDigests.of(rows)
-        if not sp.issparse(rows):
-            sums = np.asarray(np.nansum(rows, axis=0, dtype=np.float64))
-            return PresentPart(digests, np.asarray(np.isnan(rows).sum(axis=0), dtype=np.intp), sums)
-        triples, p = rows.tocoo(), rows.shape[1]
-        absent = np.isnan(triples.data)
-        missing = np.bincount(triples.col[absent], minlength=p).astype(np.intp)
-        sums = np.bincount(triples.col[~absent], weights=triples.data[~absent], minlength=p).astype(np.float64)
-        return PresentPart(digests, missing, sums)
 
 
 @dataclass(frozen=True, eq=False)
