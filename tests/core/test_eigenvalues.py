@@ -134,7 +134,7 @@ def test_a_wrong_factor_costs_sharpness_alone(monkeypatch, size):
 
     def sloppy(M, top):
         factor = true(M, top)
-        return None if factor is None else np.triu(factor + size * rng.standard_normal(factor.shape))
+        return None if factor is None else np.tril(factor + size * rng.standard_normal(factor.shape))
 
     monkeypatch.setattr(proof, "_factor", sloppy)
     for M in matrices():
@@ -149,7 +149,7 @@ def test_a_factor_of_another_matrix_is_paid_for(monkeypatch, error):
 
     def pretended(M, top):
         values, vectors = np.linalg.eigh(top * np.eye(len(M)) - M)
-        return np.triu(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0))).T)[1])
+        return np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0))).T)[1].T
 
     monkeypatch.setattr(proof, "largest_eigenvalue", lambda M: true(M) - error)
     monkeypatch.setattr(proof, "_factor", pretended)
@@ -191,7 +191,7 @@ def badly_rounded(monkeypatch):
 
 def test_the_rounding_of_a_product_is_in_the_distance(badly_rounded):
     M, factor, norm = badly_rounded
-    assert norm <= proof._residual(M, 1.0, factor) <= 10 * norm
+    assert norm <= proof._residual(M, 1.0, factor.T) <= 10 * norm
 
 
 def test_the_rounding_of_products_is_in_the_bound_of_a_stack(badly_rounded, monkeypatch):

@@ -19,7 +19,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dsyevr
+from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic.core.arrays import Floats
@@ -184,26 +184,31 @@ def lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
     return float(values[0])
 
 
+def _shifted(M: Floats, top: float) -> Floats:
+    """Return top I - M for a matrix or a stack."""
+    result = -M
+    np.einsum("...ii->...i", result)[...] += top  # a view
+    return result
+
+
 def _factor(M: Floats, top: float) -> Floats | None:
-    shifted = -M
-    shifted.flat[:: len(M) + 1] += top
-    factor, info = dpotrf(shifted.T, overwrite_a=1)
-    return np.asarray(factor) if info == 0 else None
+    """Return the Cholesky factor R' of top I - M, or of each of a stack; None if there is none."""
+    try:
+        return np.linalg.cholesky(_shifted(M, top))
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _residual(M: Floats, top: float, factor: Floats) -> float:
-    """Bound the spectral norm of top I - M - R'R, M with entries in [-1, 1]."""
-    n = len(M)
-    distance = -M
-    distance.flat[:: n + 1] += top
-    rounding = UNIT * (abs(top) + 1)
-    lengths = grown(np.einsum("ij,ij->j", factor, factor), n + 1)
-    gammas = gamma(1) * np.arange(2, n + 2)
-    product = float(grown(lengths @ gammas, n + 2))
-    distance -= factor.T @ factor
+    """Bound the spectral norm of top I - M - R'R, M with entries in [-1, 1], or the largest of a stack."""
+    n = M.shape[-1]
+    lengths = grown(np.einsum("...ij,...ij->...i", factor, factor), n + 1)
+    product = float(grown((lengths @ (gamma(1) * np.arange(2, n + 2))).max(), n + 2))
+    distance = _shifted(M, top) - factor @ factor.swapaxes(-1, -2)
     # The norm is at most the root of the sum of squares; the last subtraction rounds each entry once.
-    root = float(grown(math.sqrt(grown(float(np.vdot(distance, distance)), n * n + 1)), 1))
-    return sum_up([root * (1 + 8 * UNIT), product, 2 * rounding, TINY])
+    square = float(np.einsum("...ij,...ij->...", distance, distance).max())
+    root = float(grown(math.sqrt(grown(square, n * n + 1)), 1))
+    return sum_up([root * (1 + 8 * UNIT), product, 2 * UNIT * (abs(top) + 1), TINY])
 
 
 def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
@@ -230,21 +235,12 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
         while factors is None:
             top = estimate + margin
-            shifted = -scaled
-            diagonals = np.einsum("bii->bi", shifted)  # a view
-            diagonals += top
-            try:
-                factors = np.linalg.cholesky(shifted)
-            except np.linalg.LinAlgError:
+            factors = _factor(scaled, top)
+            if factors is None:
                 larger = max(estimate, float(np.linalg.eigvalsh(scaled)[:, -1].max()))
                 margin = 2 * margin if larger == estimate else 4 * n * UNIT * max(abs(larger), 1.0)
                 estimate = larger
-        rounding = 2 * UNIT * (abs(top) + 1)
-        distance = shifted - factors @ factors.transpose(0, 2, 1)
-    off = float(np.einsum("bij,bij->b", distance, distance).max())
-    root = float(grown(math.sqrt(grown(off, n * n + 1)), 2))
-    product = gamma(n + 2) * float(grown(np.einsum("bij,bij->b", factors, factors).max(), n * n + 1))
-    value = sum_up([top, root, float(grown(product, 2)), rounding, TINY])
+        value = sum_up([top, _residual(scaled, top, factors)])
     return ProvedEigenvalue(scaled_up(value, exponent), scaled_up(estimate, exponent))
 
 
