@@ -85,46 +85,6 @@ class Step(NamedTuple):
     value: float  # v, which is z'Tz up to rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Removal:
-    """The matrix S - WCW', with W and C made from steps by one rule.
-
-    Nothing is assumed about the numbers of a step: proofs compute how far the image is from Tz.
-    """
-
-    base: Covariance  # S
-    factors: Floats  # W, with the same number of columns for each step
-    core: Floats  # C
-    steps: tuple[Step, ...]  # the components taken out, in order
-
-    @cached_property
-    def width(self) -> int:
-        """The number of columns of W that belong to one step."""
-        return len(self.core) // len(self.steps)
-
-    def distance(self, y: Floats, z: Floats, place: int) -> tuple[Floats, Floats]:
-        """Return Tz - y as computed, and bounds on its errors, T = S less the first `place` columns of WCW'."""
-        used: Indices = np.flatnonzero(z)
-        n = self.base.n_features
-        if len(used) * n > MOST_ENTRIES:
-            return np.zeros(n), np.full(n, math.inf)
-        part, spread = z[used], self.base.spread
-        size = np.abs(part)
-        factors, core = self.factors[:, :place], self.core[:place, :place]
-        mixed = core @ (factors[used].T @ part)
-        rest = -y - factors @ mixed
-        sizes = np.abs(y) + np.abs(factors) @ (np.abs(core) @ (np.abs(factors[used]).T @ size))
-        step = max(1, BLOCK_ENTRIES // max(len(used), 1))
-        for begin in range(0, n, step):
-            rows = np.arange(begin, min(begin + step, n))
-            block = self.base.block(rows, used)
-            rest[rows] += block @ part
-            sizes[rows] += np.abs(block, out=block) @ size
-        operations = len(used) + 2 * place + 18
-        error = sizes * gamma(operations) + spread * float(spread[used] @ size)
-        return rest, np.asarray(grown(error, operations))
-
-
 def length_up(z: Floats) -> float:
     """Return an upper bound on the length of a vector."""
     return float(grown(np.sqrt(grown(z @ z, len(z))), 1))
@@ -136,17 +96,17 @@ def length_within(rest: Floats, error: Floats) -> float:
     return float(grown(np.sqrt(grown(reach @ reach, len(rest) + 1)), 1))
 
 
-def after_projections(removal: Removal, before: float) -> tuple[float, float]:
+def after_projections(S: "DeflatedCovariance", before: float) -> tuple[float, float]:
     """Return the shift after projections, given the shift d before them.
 
     Let S + d I be semidefinite, y nearly Sz and v nearly z'Sz. The deflated matrix is S+ = S - zy' - yz' + v zz'. With
     e = y - Sz and P = I - zz', S+ - PSP = -ze' - ez' + (v - z'y + z'e) zz'. As |P| <= 1 for |z|^2 <= 2, the shift of S+
     is at most d + 2 |z||e| + |z|^2 (|v - z'y| + |z||e|).
     """
-    n, total = removal.base.n_features, before
-    for place, (z, y, v) in enumerate(removal.steps):
+    n, total = S.base.n_features, before
+    for place, (z, y, v) in enumerate(S.steps):
         length = length_up(z)
-        away = length_within(*removal.distance(y, z, removal.width * place))
+        away = length_within(*S.distance(y, z, place))
         product = abs(v - float(z @ y)) + float(grown(np.abs(z) @ np.abs(y) * gamma(n + 4), n + 4))
         if not length <= LENGTHS[1]:
             return NOT_KNOWN
@@ -155,7 +115,7 @@ def after_projections(removal: Removal, before: float) -> tuple[float, float]:
     return total, math.inf
 
 
-def after_schur_complements(removal: Removal, before: float) -> tuple[float, float]:
+def after_schur_complements(S: "DeflatedCovariance", before: float) -> tuple[float, float]:
     """Return the shift after Schur complements, given the shift d before them.
 
     Let R = S + d I be semidefinite, Q any matrix, F = W - RQ and G = Q'RQ = Q'W - Q'F. With b >= lmax(C^(1/2) G
@@ -166,14 +126,18 @@ def after_schur_complements(removal: Removal, before: float) -> tuple[float, flo
     so u'(R - WCW')u >= -b L - 2 f ((1 + b) L)^(1/2) - f^2. As w_j is nearly (S less the columns of W before j) z_j, it
     is nearly S (z_j - sum_{i < j} C_ii (w_i'z_j) q_i). For these q_j both b and f are of the size of rounding.
     """
-    n, W, weights = removal.base.n_features, removal.factors, removal.core.diagonal()
-    directions = np.stack([step.direction for step in removal.steps], axis=1)
+    n, W, weights = (
+        S.base.n_features,
+        np.stack([y for _, y, _ in S.steps], axis=1),
+        np.array([1 / v for *_, v in S.steps]),
+    )
+    directions = np.stack([step.direction for step in S.steps], axis=1)
     mixed = np.triu(weights[:, None] * (W.T @ directions), 1) + np.eye(len(weights))
     if not ((weights > 0).all() and np.isfinite(mixed).all() and np.isfinite(directions).all()):
         return NOT_KNOWN
     Q = solve_triangular(mixed, directions.T, trans="T", unit_diagonal=True).T
     lengths = np.array([length_up(q) for q in Q.T])
-    apart = [length_within(*removal.distance(w, q, 0)) for w, q in zip(W.T, Q.T, strict=True)]
+    apart = [length_within(*S.distance(w, q, 0)) for w, q in zip(W.T, Q.T, strict=True)]
     distances = np.asarray(grown(np.array(apart) + before * lengths, 3))
     roots = np.sqrt(weights)
     size = roots[:, None] * roots
@@ -181,12 +145,12 @@ def after_schur_complements(removal: Removal, before: float) -> tuple[float, flo
     off = np.abs(size * (Q.T @ W) - np.eye(len(weights))) * (1 + gamma(8)) + grown(size * error, n + 8) + gamma(8)
     b = float(grown(np.sqrt(grown((off**2).sum(), off.size + 4)), 2))
     f = float(grown(np.sqrt(grown(weights @ distances**2, len(weights) + 4)), 2))
-    largest = sum_up([sum_up(removal.base.variances), grown(n * before, 2)])
+    largest = sum_up([sum_up(S.base.variances), grown(n * before, 2)])
     mixed_term = grown(2 * f * math.sqrt(grown((1 + b) * largest, 4)), 4)
     return sum_up([before, grown(b * largest, 2), mixed_term, grown(f * f, 2)]), math.inf
 
 
-def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
+def after_hotelling(S: "DeflatedCovariance", before: float) -> tuple[float, float]:
     """Return the shift and the trace after subtracting c zz', c nearly z'Sz, for each of several z.
 
     Let R = S + E be semidefinite, with E semidefinite too and e >= |E|. R - c zz' has at most one negative eigenvalue,
@@ -195,9 +159,9 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
     [[-a, t], [t, t^2 / b]] either, with a >= c (|z|^2 - 1) - h, a >= 0, t >= |g| / |z| + e, b >= c + h + e; and
     that is at least -a - 2 t / (t/b + (t^2/b^2 + 4)^(1/2)). E grows by the rank-one matrix that lifts it to zero.
     """
-    norm, trace = before, float(grown(removal.base.n_features * before, 1))
-    for place, (z, _, c) in enumerate(removal.steps):
-        rest, error = removal.distance(c * z, z, removal.width * place)
+    norm, trace = before, float(grown(S.base.n_features * before, 1))
+    for place, (z, _, c) in enumerate(S.steps):
+        rest, error = S.distance(c * z, z, place)
         length = length_up(z)
         if not (LENGTHS[0] <= length <= LENGTHS[1] and c > 0):
             return NOT_KNOWN
@@ -215,20 +179,20 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
     return norm, trace
 
 
-def subtracted(removal: Removal, rounding: float) -> float:
+def subtracted(S: "DeflatedCovariance", rounding: float) -> float:
     """Return an upper bound on the norm of the sum of c zz' that Hotelling's deflation subtracts, plus rounding."""
-    return sum_up([rounding, *(grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in removal.steps)])
+    return sum_up([rounding, *(grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in S.steps)])
 
 
-def largest_after_projections(A: Floats, removal: Removal) -> ProvedEigenvalue | None:
+def largest_after_projections(A: Floats, S: "DeflatedCovariance") -> ProvedEigenvalue | None:
     """Bound lmax(A P_1 ... P_j P_j ... P_1 A'), and add the distance from what was really subtracted.
 
     A step u - z (z'u) has an error of at most gamma_{n+8} (1 + |z|^2) |u|. As |z|^2 <= 2, no P_i makes it larger.
     """
-    away, _ = after_projections(removal, 0.0)
+    away, _ = after_projections(S, 0.0)
     if not math.isfinite(away):
         return None
-    directions = [step.direction for step in removal.steps]
+    directions = [step.direction for step in S.steps]
     n, rows = A.shape[1], RowProducts(A)
     images, weights, error = [], [], 0.0
     for place, z in enumerate(directions):
@@ -252,7 +216,7 @@ class Rule:
     # Whether a semidefinite matrix stays semidefinite.
     semidefinite: bool
     # From the steps and a shift before them to the shift and the trace after them.
-    distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
+    distance_from_semidefinite: Callable[["DeflatedCovariance", float], tuple[float, float]]
 
 
 def _hotelling(step: Step) -> tuple[Floats, Floats]:
@@ -291,10 +255,10 @@ class DeflatedCovariance(Covariance):
     def __init__(self, base: Covariance, rule: Rule, steps: tuple[Step, ...]) -> None:
         self.base, self.rule, self.steps = base, rule, steps
         columns, blocks = zip(*(rule.correction(step) for step in steps), strict=True)
-        self._unscaled = np.concatenate(columns, axis=1), np.asarray(block_diag(*blocks))
-        powers = np.frexp(np.abs(self._unscaled[0]).max(axis=0, initial=0.0))[1]
-        self.factors: Floats = np.ldexp(self._unscaled[0], -powers)
-        self.core: Floats = np.ldexp(self._unscaled[1], powers + powers[:, None])
+        W = np.concatenate(columns, axis=1)
+        powers = np.frexp(np.abs(W).max(axis=0, initial=0.0))[1]
+        self.factors: Floats = np.ldexp(W, -powers)
+        self.core: Floats = np.ldexp(np.asarray(block_diag(*blocks)), powers + powers[:, None])
         self.n_features, self.at_hand, self.entry_cost = base.n_features, base.at_hand, base.entry_cost
         self.written_out, self.slack, self.factor_error = base.written_out, base.slack, base.factor_error
         self.semidefinite = rule.semidefinite and base.semidefinite
@@ -310,15 +274,41 @@ class DeflatedCovariance(Covariance):
         left_out[keep] = False
         if any(step.direction[left_out].any() for step in self.steps):
             return SubsetCovariance(self, keep)
+        return self._on(keep)
+
+    def _on(self, keep: Indices) -> "DeflatedCovariance":
+        """Return the same on some features, on which all components lie."""
         steps = tuple(Step(z[keep], y[keep], v) for z, y, v in self.steps)
         return DeflatedCovariance(self.base.part(keep), self.rule, steps)
 
     @cached_property
-    def _removal(self) -> Removal:
-        """The steps on the features at hand."""
-        hand = slice(None) if self.at_hand is None else self.at_hand
-        steps = tuple(Step(z[hand], y[hand], v) for z, y, v in self.steps)
-        return Removal(self.base.on_hand(), self._unscaled[0][hand], self._unscaled[1], steps)
+    def _deflated(self) -> "DeflatedCovariance":
+        """The same on the features at hand."""
+        return self if self.at_hand is None else self._on(self.at_hand)
+
+    def distance(self, y: Floats, z: Floats, step: int) -> tuple[Floats, Floats]:
+        """Return Tz - y as computed, and bounds on its errors, with T the matrix before a step.
+
+        Nothing is assumed about the numbers of a step: proofs compute how far the image is from Tz.
+        """
+        used: Indices = np.flatnonzero(z)
+        n, count = self.n_features, step * len(self.core) // len(self.steps)
+        if len(used) * n > MOST_ENTRIES:
+            return np.zeros(n), np.full(n, math.inf)
+        part, spread = z[used], self.base.spread
+        size = np.abs(part)
+        factors, core = self.factors[:, :count], self.core[:count, :count]
+        rest = -y - factors @ (core @ (factors[used].T @ part))
+        sizes = np.abs(y) + np.abs(factors) @ (np.abs(core) @ (np.abs(factors[used]).T @ size))
+        height = max(1, BLOCK_ENTRIES // max(len(used), 1))
+        for begin in range(0, n, height):
+            rows = np.arange(begin, min(begin + height, n))
+            block = self.base.block(rows, used)
+            rest[rows] += block @ part
+            sizes[rows] += np.abs(block, out=block) @ size
+        operations = len(used) + 2 * count + 18
+        error = sizes * gamma(operations) + spread * float(spread[used] @ size)
+        return rest, np.asarray(grown(error, operations))
 
     @property
     def eigenproblem_size(self) -> int:
@@ -400,7 +390,7 @@ class DeflatedCovariance(Covariance):
             factor = self.base.rows_as_factor(np.arange(self.n_features))
         if factor is None or len(factor) >= self.n_features:
             return None
-        found = largest_after_projections(factor, self._removal)
+        found = largest_after_projections(factor, self._deflated)
         return None if found is None else ProvedEigenvalue(sum_up([found.value, self.factor_error]), found.estimate)
 
     @cached_property
@@ -409,15 +399,15 @@ class DeflatedCovariance(Covariance):
         if before is None:
             return math.inf, math.inf
         if self.at_hand is None:
-            return self.rule.distance_from_semidefinite(self._removal, before)
+            return self.rule.distance_from_semidefinite(self._deflated, before)
         # The sum of c zz' makes the whole matrix of Hotelling's deflation semidefinite again.
         excess = self._excess(before)
         return excess, math.inf if self.rule.semidefinite else excess
 
     def _excess(self, before: float) -> float:
         if self.rule.semidefinite:
-            return self.rule.distance_from_semidefinite(self._removal, before)[0]
-        return subtracted(self._removal, before)
+            return self.rule.distance_from_semidefinite(self._deflated, before)[0]
+        return subtracted(self._deflated, before)
 
     @cached_property
     def known_semidefinite_shift(self) -> float | None:
