@@ -45,6 +45,7 @@ FORMATS = {
     ".h5ad": "open_cells",
     ".zarr": "open_cells",
 }
+KNOWN = sorted([*TABLES, *FORMATS])
 # Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
 # cache of the processor, but each column of a frame has a cost of its own.
 FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
@@ -68,21 +69,13 @@ def find_files(*given: str | Path) -> list[Path]:
             raise ValueError(f"The file {file} is given twice; give each file once.")
         if not file.exists():
             raise FileNotFoundError(f"There is no file {file}.")
-        if not _is_known(file):
-            raise ValueError(f"{file.name} has no known ending; use one of {_known()}.")
+        if ending_of(file) not in KNOWN:
+            raise ValueError(f"{file.name} has no known ending; use one of {', '.join(KNOWN)}.")
     endings = {ending_of(file): file for file in files}
     if len(endings) > 1:
         found = ", ".join(sorted(file.name for file in endings.values()))
         raise ValueError(f"The files have several formats, such as {found}; give files of one format.")
     return files
-
-
-def _known() -> str:
-    return ", ".join(sorted([*TABLES, *FORMATS]))
-
-
-def _is_known(file: Path) -> bool:
-    return ending_of(file) in (*TABLES, *FORMATS)
 
 
 def _files(given: str | Path) -> list[Path]:
@@ -101,9 +94,9 @@ def _files(given: str | Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
-    found = sorted(file for file in path.iterdir() if _is_known(file) and file.name[0] not in "._")
+    found = sorted(file for file in path.iterdir() if ending_of(file) in KNOWN and file.name[0] not in "._")
     if not found and path.suffix not in FORMATS:
-        raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {_known()}.")
+        raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {', '.join(KNOWN)}.")
     return found or [path]
 
 
@@ -309,10 +302,10 @@ class TableSource(Source):
         with closing(table.frames(None, rows)) as frames:
             head = next(frames, (pd.DataFrame(columns=table.names), 1.0))[0]
         whole = len(head) < rows
-        chosen = choose_columns(_labelled(head, table), options, self.name, table.decimal or ".", whole=whole)
+        chosen = choose_columns(_labelled(head, table), options, self.name, table.decimal, whole=whole)
         self.feature_names = [str(column) for column in chosen.frame.columns]
         self.n_features = len(self.feature_names)
-        if find_not_numbers([chosen.frame], chosen.text, table.decimal or "."):
+        if find_not_numbers([chosen.frame], chosen.text, table.decimal):
             self._refuse(len(head))
         self.note = left_out(chosen.left_out, self.name, options, None if whole else len(head))
         label: Any = chosen.frame.index.name
@@ -332,7 +325,7 @@ class TableSource(Source):
         for frame, share in self.table.frames(names, self._step):
             done += len(frame)
             text = text_columns(frame)
-            if text and find_not_numbers([frame], text, self.table.decimal or "."):
+            if text and find_not_numbers([frame], text, self.table.decimal):
                 self._refuse(done)
             yield Block(frame[names].to_numpy(dtype=np.float64, na_value=np.nan), share)
 
@@ -349,7 +342,7 @@ class TableSource(Source):
                 yield frame
                 looked += len(frame)
 
-        found = find_not_numbers(looked_at(), names, self.table.decimal or ".")
+        found = find_not_numbers(looked_at(), names, self.table.decimal)
         where = "" if is_all else f" The first {looked:,} rows were looked at."
         raise ValueError(_refusal(found, self.table, self._options) + where)
 
@@ -368,7 +361,7 @@ class FileContent(NamedTuple):
 
 
 def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent:
-    """Open a file once, or read a stream of text, and parse it once."""
+    """Open a file, or read a stream of text, and parse it once."""
     if isinstance(path, str | Path):
         file = Path(path)
         if file.is_dir():
@@ -377,13 +370,7 @@ def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent
             raise ValueError(f"{file.name} has no known ending; use one of {', '.join(TABLES)}.")
         if not file.is_file():
             raise FileNotFoundError(f"There is no file {file}.")
-        if ending_of(file) in USUAL:
-            options.refuse(file.name, "sheet")
-            # The file is opened once. It may be a pipe.
-            with opened(file, file.name) as (_, content):
-                table: Table = TextFile(content.read(), file.name, options, USUAL[ending_of(file)])
-        else:
-            table = table_file(file, options)
+        table = table_file(file, options)
     else:
         options.refuse("a stream of text", "sheet")
         table = TextFile(path.read(), str(getattr(path, "name", "the table")), options)
@@ -393,10 +380,9 @@ def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent
 
 def table_of(content: FileContent, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
     """Return the columns that a user wants; with `transpose`, the features are in the rows of the file."""
-    decimal = content.table.decimal or "."
+    frame, name, decimal = content.frame, content.name, content.table.decimal
     if not transpose:
-        return choose_columns(content.frame, options, content.name, decimal)
-    frame, name = content.frame, content.name
+        return choose_columns(frame, options, name, decimal)
     if options.index is not None or content.table.labels is None:
         frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
     features = [str(label) for label in frame.index]
@@ -410,7 +396,7 @@ def table_of(content: FileContent, options: TableOptions, *, transpose: bool = F
 
 def check_numbers(content: FileContent, chosen: ChosenColumns, options: TableOptions) -> None:
     """Raise a ValueError that names every column with something other than numbers, or says that none is left."""
-    found = find_not_numbers([chosen.frame], chosen.text, content.table.decimal or ".")
+    found = find_not_numbers([chosen.frame], chosen.text, content.table.decimal)
     if found:
         raise ValueError(_refusal(found, content.table, options))
     if not chosen.frame.shape[1]:

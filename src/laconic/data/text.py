@@ -12,7 +12,7 @@ import lzma
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from laconic.data.columns import (
     TableOptions,
     any_decimal_comma,
     holds_numbers,
-    text_columns,
 )
 from laconic.data.rows import needed, reading
 from laconic.data.tables import check_unique
@@ -86,34 +85,27 @@ class TextFile:
         self.names = self._names(records)
         #: The column of row labels that has no name, as pandas and R write it.
         self.labels = "" if self.names[0] == "" else None
-        #: The decimal sign; None if both signs are possible.
-        self.decimal = options.decimal or ("." if self.sep != ";" else None)
-        if self.decimal is None:
-            cells = [cell for fields in records[1:] for cell in fields]
-            points = any("." in cell and re.fullmatch(NUMBER, cell) for cell in cells)
-            self.decimal = "," if any_decimal_comma(cells) else "." if points else None
+        self.decimal = options.decimal or (self._find_decimal(records[1:]) if self.sep == ";" else ".")
         self._no_short_line = False
+
+    def _find_decimal(self, first: list[list[str]]) -> str:
+        """Return the decimal sign, which the first lines tell, or else the first other line with one."""
+        with self._text() as (_, text):
+            others = (fields for _, fields in islice(fields_of(text, self.sep), len(first), None))
+            for cells in chain([list(chain.from_iterable(first))], others):
+                if any_decimal_comma(cells):
+                    return ","
+                if any("." in cell and re.fullmatch(NUMBER, cell) for cell in cells):
+                    return "."
+        return "."
 
     def frames(
         self, columns: Sequence[str] | None = None, rows: int | None = None
     ) -> Generator[tuple[pd.DataFrame, float]]:
         """Yield some columns in frames of so many rows, all rows by default, and the share that has been read."""
-        for number, (frame, share) in enumerate(self._parsed(columns, rows)):
-            if self.decimal is None:
-                # Semicolons between whole numbers leave the decimal sign open until the first one is seen.
-                text = text_columns(frame)
-                if any_decimal_comma(cell for column in text for cell in frame[column].astype(str)):
-                    self.decimal = ","
-                    yield from islice(self._parsed(columns, rows), number, None)
-                    return
-                if any(kind.kind == "f" and (frame[c].dropna() % 1).any() for c, kind in frame.dtypes.items()):
-                    self.decimal = "."
-            yield frame, share
-
-    def _parsed(self, columns: Sequence[str] | None, rows: int | None) -> Iterator[tuple[pd.DataFrame, float]]:
         settings: dict[str, Any] = {
             "sep": r"\s+" if self.sep == " " else self.sep,
-            "decimal": self.decimal or ".",
+            "decimal": self.decimal,
             "names": self.names,
             "header": 0,
             "usecols": columns,
