@@ -148,25 +148,25 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     from laconic.data.columns import left_out
     from laconic.data.files import check_numbers, read_file, table_of
 
-    content = read_file(file, options)
+    found, table = read_file(file, options)
     # A Parquet file may have numbers as column names. On the command line every name is text.
-    content.frame.columns = content.frame.columns.map(str)
+    found.columns = found.columns.map(str)
     values: Any = None
     if color_by is not None:
-        names = list(content.frame.columns)
+        names = list(found.columns)
         if color_by not in names:
-            raise ValueError(f"color_by={color_by!r} is not a column of {content.name}{did_you_mean(color_by, names)}")
-        values = content.frame[color_by].to_numpy()
+            raise ValueError(f"color_by={color_by!r} is not a column of {table.name}{did_you_mean(color_by, names)}")
+        values = found[color_by].to_numpy()
         if not options.is_named(color_by) and color_by != options.index and options.only is None:
             options = replace(options, drop=(*options.drop, color_by))
-    chosen = table_of(content, options, transpose=transpose)
-    check_numbers(content, chosen, options)
-    note = left_out(chosen.left_out, content.name, options)
+    chosen = table_of(found, table, options, transpose=transpose)
+    check_numbers(table, chosen, options)
+    note = left_out(chosen.left_out, table.name, options)
     if note:
         warn(note, Note)
     frame = chosen.frame
     colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
-    return Data(frame, content.name, note, colors)
+    return Data(frame, table.name, note, colors)
 
 
 def _matrix(source: Any) -> Any:

@@ -194,7 +194,7 @@ def _shifted(M: Floats, top: float) -> Floats:
 def _factor(M: Floats, top: float) -> Floats | None:
     """Return the Cholesky factor R' of top I - M, or of each of a stack; None if there is none."""
     try:
-        return np.linalg.cholesky(_shifted(M, top))
+        return np.asarray(np.linalg.cholesky(_shifted(M, top)), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
 

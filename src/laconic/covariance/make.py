@@ -164,9 +164,9 @@ def make(
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
     missing = None
     opened = rows if isinstance(rows, Source) else ArraySource(rows, name, None if labels is None else list(labels))
-    settings: Any = (opened, recipe.center, recipe.scale, monitor or Monitor())
-    values = None if recipe.missing is None else PresentValues(*settings, weights=row_weights)
-    screening = values or Screening(*settings)
+    way: dict[str, Any] = {"center": recipe.center, "scale": recipe.scale, "monitor": monitor or Monitor()}
+    values = None if recipe.missing is None else PresentValues(opened, **way, weights=row_weights)
+    screening = values or Screening(opened, **way)
     standard: Any
     if values is None or values.complete:
         covariance, standard = _complete(rows, screening, row_weights, features, places)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from glob import has_magic
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -352,16 +352,8 @@ def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -
     return refusal(found, table.name, needed_by=needed_by) + table.place_of(found)
 
 
-class FileContent(NamedTuple):
-    """A table as it is in its file: row labels may still be a column, and columns may hold text."""
-
-    frame: pd.DataFrame
-    table: Table
-    name: str
-
-
-def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent:
-    """Open a file, or read a stream of text, and parse it once."""
+def read_file(path: str | Path | BinaryIO, options: TableOptions) -> tuple[pd.DataFrame, Table]:
+    """Open a file, or read a stream of text, and parse it once: row labels may still be a column, and hold text."""
     if isinstance(path, str | Path):
         file = Path(path)
         if file.is_dir():
@@ -375,33 +367,33 @@ def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent
         options.refuse("a stream of text", "sheet")
         table = TextFile(path.read(), str(getattr(path, "name", "the table")), options)
     (frame, _), *_ = table.frames()
-    return FileContent(_labelled(frame, table), table, table.name)
+    return _labelled(frame, table), table
 
 
-def table_of(content: FileContent, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
+def table_of(frame: pd.DataFrame, table: Table, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
     """Return the columns that a user wants; with `transpose`, the features are in the rows of the file."""
-    frame, name, decimal = content.frame, content.name, content.table.decimal
+    name = table.name
     if not transpose:
-        return choose_columns(frame, options, name, decimal)
-    if options.index is not None or content.table.labels is None:
+        return choose_columns(frame, options, name, table.decimal)
+    if options.index is not None or table.labels is None:
         frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
     features = [str(label) for label in frame.index]
     check_unique(features, name=f"{name} has the row name")
     own = replace(options, index=None, columns=(), drop=(), only=None)
-    chosen = choose_columns(frame.reset_index(drop=True), own, name, decimal)
-    check_numbers(content, chosen, options)
+    chosen = choose_columns(frame.reset_index(drop=True), own, name, table.decimal)
+    check_numbers(table, chosen, options)
     rows = chosen.frame.T.set_axis(features, axis=1)
     return ChosenColumns(rows[options.kept(features, name)], [], chosen.left_out)
 
 
-def check_numbers(content: FileContent, chosen: ChosenColumns, options: TableOptions) -> None:
+def check_numbers(table: Table, chosen: ChosenColumns, options: TableOptions) -> None:
     """Raise a ValueError that names every column with something other than numbers, or says that none is left."""
-    found = find_not_numbers([chosen.frame], chosen.text, content.table.decimal)
+    found = find_not_numbers([chosen.frame], chosen.text, table.decimal)
     if found:
-        raise ValueError(_refusal(found, content.table, options))
+        raise ValueError(_refusal(found, table, options))
     if not chosen.frame.shape[1]:
         raise ValueError(
-            f"{content.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
+            f"{table.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
         )
 
 
@@ -473,12 +465,12 @@ def read_table(
     """
     signs = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     options = TableOptions.of(**signs, index=index, columns=columns, drop=drop, na=na, numeric_only=numeric_only)
-    content = read_file(path, options)
-    chosen = table_of(content, options, transpose=transpose)
+    frame, table = read_file(path, options)
+    chosen = table_of(frame, table, options, transpose=transpose)
     # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.
     cells = [one for one in chosen.left_out if not one.is_text]
     if cells:
-        warn(left_out(cells, content.name, options), Hint)
+        warn(left_out(cells, table.name, options), Hint)
     return chosen.frame
 
 
