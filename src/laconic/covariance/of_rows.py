@@ -24,14 +24,12 @@ from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 from laconic.covariance.matrix import DIAGONAL_BLOCK, ROWS_OF_A_PART, Covariance, DenseCovariance, FactorCovariance
-from laconic.data.passes import DENSE_SHARE, Moments
+from laconic.data.passes import DENSE_SHARE, MOST_TOGETHER, Moments, gram
 from laconic.data.tables import check_magnitude
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.
 WRITE_OUT_COLUMNS = 2048
-# Sums run over at most this many rows at a time, so that few roundings follow one another.
-MOST_TOGETHER = 4096
 # With at most this share of nonzero entries, all columns of S are computed faster from sparse products.
 SPARSE_SHARE = 0.03
 # If uncentred columns are at most this many times longer (in squared length) than centred ones, sparse columns are
@@ -136,7 +134,8 @@ def covariance_of(
     centred factor. Sparse data are kept as they are, with the means beside them. See `laconic.covariance.make.Recipe`
     for the divisor.
     """
-    standard = standardize(Moments.of(X, weights), center=center, scale=scale)
+    moments = Moments.of(X, weights)
+    standard = standardize(moments, center=center, scale=scale)
     n, p = X.shape
     tall = p <= WRITE_OUT_COLUMNS and p <= n
     if sp.issparse(X):
@@ -146,9 +145,10 @@ def covariance_of(
         matrix = sparse.submatrix(np.arange(p))
         return DenseCovariance(matrix, spread=sparse.spread, slack=standard.slack), standard
     if tall:
-        matrix, depth = _gram(X, standard, weights)
-        spread = standard.spread(standard.own, depth)
-        return DenseCovariance(matrix, spread=spread, slack=standard.slack), standard
+        # Distributing one small product among threads takes longer than the product.
+        with threads_for(n):
+            found = gram(X, standard.means, weights)
+        return covariance_from_gram(*found, np.arange(p), standard.means, moments, standard), standard
     factor = np.array(X, dtype=np.float64, order="C")
     factor -= standard.means
     factor *= standard.units
@@ -159,22 +159,31 @@ def covariance_of(
     return FactorCovariance(factor, apart=standard.spread(standard.own, 0), slack=standard.slack), standard
 
 
-def _gram(X: Any, standard: Standard, weights: Floats | None) -> tuple[Floats, int]:
-    """Return the covariance, and the largest number of roundings in a row behind an entry."""
-    n, p = X.shape
-    gram = np.zeros((p, p))
-    step = min(max(1, BLOCK_ENTRIES // p), MOST_TOGETHER)
-    # Distributing one small product among threads takes longer than the product.
-    with threads_for(p if n <= step else n):
-        for begin in range(0, n, step):
-            block = np.asarray(X[begin : begin + step], dtype=np.float64) - standard.means
-            block *= standard.scales
-            if weights is not None:
-                block *= np.sqrt(weights[begin : begin + step])[:, None]
-            gram += block.T @ block
-    gram /= standard.divisor
-    gram[standard.constant], gram[:, standard.constant] = 0.0, 0.0
-    return 0.5 * (gram + gram.T), min(step, n) + n // step + 1
+def covariance_from_gram(
+    gram: Floats, depth: int, columns: Indices, centers: Floats | None, moments: Moments, standard: Standard
+) -> DenseCovariance:
+    """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
+
+    With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
+    With p_i the length of column i about c, plus that of its shift d_i, entry (i, j) has an error of at most gamma
+    p_i p_j.
+    """
+    n, own = moments.weight, standard.on(columns)
+    lengths = np.sqrt(gram.diagonal())
+    if centers is None or not np.array_equal(centers, own.means):
+        shift = own.means if centers is None else own.means - centers
+        sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
+        if centers is None and moments.sums is not None:
+            sums = moments.sums[columns]
+        lengths = lengths + math.sqrt(n) * np.abs(shift)
+        gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
+        gram += n * np.multiply.outer(shift, shift)
+        # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
+        depth = 4 * max(depth, moments.depth) + 64
+    matrix = gram * np.multiply.outer(own.units, own.units)
+    matrix[own.constant], matrix[:, own.constant] = 0.0, 0.0
+    spread = own.spread(lengths * own.units, depth)
+    return DenseCovariance(0.5 * (matrix + matrix.T), spread=spread, slack=standard.slack)
 
 
 class SparseCovariance(Covariance):

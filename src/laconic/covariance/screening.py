@@ -10,7 +10,6 @@ passes multiply random directions by S, and the columns with the largest entries
 hand.
 """
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,10 +18,10 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.words import check_memory, memory_in_words
-from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.of_rows import Standard, standardize
+from laconic.covariance.matrix import Covariance
+from laconic.covariance.of_rows import Standard, covariance_from_gram, standardize
 from laconic.covariance.views import ScreenedCovariance
-from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Moments, ProductPass
+from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
 from laconic.data.rows import Job, Part, PassProgress, Source
 
 # At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
@@ -145,7 +144,8 @@ class Screening:
         standard = self.standard
         expand = self.source.sparse and standard.expands
         centers = None if expand else standard.means[columns]
-        inner = covariance_from_gram(self._gram(columns, centers), columns, centers, self.first.moments, standard)
+        found = self._gram(columns, centers)
+        inner = covariance_from_gram(found.gram, found.depth, columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
         errors = np.maximum(standard.own**2 * (1 + 1e-15) - self._variances, 0.0)
@@ -211,33 +211,6 @@ def widened(covariance: Covariance, least: float, components: Floats) -> Covaria
     own = components[:, covariance.at_hand]
     values = np.einsum("ij,ij->i", own, covariance.inner.product(own.T).T)
     return covariance.screening.wider(covariance.at_hand, least, components, values)
-
-
-def covariance_from_gram(
-    part: GramPart, columns: Indices, centers: Floats | None, moments: Moments, standard: Standard
-) -> DenseCovariance:
-    """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
-
-    With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
-    With p_i the length of column i about c, plus that of its shift d_i, entry (i, j) has an error of at most gamma
-    p_i p_j.
-    """
-    gram, n, own = part.gram, moments.weight, standard.on(columns)
-    lengths, depth = np.sqrt(gram.diagonal()), part.depth
-    if centers is None or not np.array_equal(centers, own.means):
-        shift = own.means if centers is None else own.means - centers
-        sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
-        if centers is None and moments.sums is not None:
-            sums = moments.sums[columns]
-        lengths = lengths + math.sqrt(n) * np.abs(shift)
-        gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
-        gram += n * np.multiply.outer(shift, shift)
-        # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
-        depth = 4 * max(part.depth, moments.depth) + 64
-    matrix = gram * np.multiply.outer(own.units, own.units)
-    matrix[own.constant], matrix[:, own.constant] = 0.0, 0.0
-    spread = own.spread(lengths * own.units, depth)
-    return DenseCovariance(0.5 * (matrix + matrix.T), spread=spread, slack=standard.slack)
 
 
 def check_unchanged(source: Source, agrees: bool) -> None:

@@ -35,8 +35,9 @@ MERGE_ROUNDINGS = 16
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
-# Products of fewer rows than this gain little from BLAS.
-FEWEST_ROWS = 256
+# Products of fewer rows than the first gain little from BLAS. Sums run over no more rows than the second at a time, so
+# that few roundings follow one another.
+FEWEST_ROWS, MOST_TOGETHER = 256, 4096
 # Odd numbers with well scattered bits: the base g of the powers, and the multipliers of `mix`.
 BASE, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 MODULUS = 1 << 64
@@ -354,8 +355,8 @@ class FirstPass(Job[FirstPart]):
 class GramPart(OfColumns):
     """The Gram matrix of some columns over some rows, and the digests of these columns."""
 
-    depth: int  # the largest number of roundings in a row behind an entry
     gram: Floats
+    depth: int  # the largest number of roundings in a row behind an entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,20 +367,11 @@ class GramPass(Job[GramPart]):
     centers: Floats | None  # c for these columns; None leaves the rows as they are, which keeps sparse blocks sparse
 
     def of(self, rows: Any, first_row: int = 0) -> GramPart:  # noqa: ARG002
-        digests = ColumnDigests.of(rows)
-        n, m = rows.shape
-        if sp.issparse(rows) and self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
-            rows = rows.astype(np.float64, copy=False)
-            return GramPart(digests, n, (rows.T @ rows).toarray())
-        gram = np.zeros((m, m))
-        for _, part in dense_parts(rows):
-            block = part if self.centers is None else part - self.centers
-            gram += block.T @ block
-        return GramPart(digests, n + 1, gram)
+        return GramPart(ColumnDigests.of(rows), *gram(rows, self.centers))
 
     def merge(self, first: GramPart, second: GramPart) -> GramPart:
         digests = first.column_digests.merge(second.column_digests)
-        return GramPart(digests, max(first.depth, second.depth) + 1, first.gram + second.gram)
+        return GramPart(digests, first.gram + second.gram, max(first.depth, second.depth) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,6 +441,22 @@ class PairwisePass(Job[PairwisePart]):
         return PairwisePart(digests, weights, sums, products, squares, weight_squares)
 
 
+def gram(rows: Any, centers: Floats | None = None, weights: Floats | None = None) -> tuple[Floats, int]:
+    """Return (X - 1c')'W(X - 1c'), without c X'WX, and the largest number of roundings in a row behind an entry."""
+    n, m = rows.shape
+    if sp.issparse(rows) and centers is None and weights is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
+        rows = rows.astype(np.float64, copy=False)
+        return (rows.T @ rows).toarray(), n
+    total, count, longest = np.zeros((m, m)), 0, 0
+    for begin, part in dense_parts(rows):
+        block = part if centers is None else part - centers
+        if weights is not None:
+            block = block * np.sqrt(weights[begin : begin + len(block), None])
+        total += block.T @ block
+        count, longest = count + 1, max(longest, len(block))
+    return total, count + longest
+
+
 def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
     """Yield a block in dense parts of some rows each, with the number of the first row of each part.
 
@@ -457,7 +465,7 @@ def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
     n, p = rows.shape
     sparse = sp.issparse(rows)
     rows = rows.tocsr() if sparse else rows
-    step = max(FEWEST_ROWS, BLOCK_NUMBERS // max(p, 1))
+    step = min(max(FEWEST_ROWS, BLOCK_NUMBERS // max(p, 1)), MOST_TOGETHER)
     for begin in range(0, n, step):
         part = rows[begin : begin + step]
         yield begin, np.asarray(part.toarray() if sparse else part, dtype=np.float64)
