@@ -361,22 +361,6 @@ class DeflatedCovariance(Covariance):
     def product(self, block: Floats) -> Floats:
         return self.base.product(block) - self.factors @ (self.core @ (self.factors.T @ block))
 
-    def column_lengths(self, seed: int = 0) -> Floats:
-        weighted = self.factors @ self.core
-        mixed = np.einsum("ij,ij->i", self.base.product(weighted), self.factors)
-        own = np.einsum("ij,jk,ik->i", self.factors, weighted.T @ weighted, self.factors)
-        return np.asarray(np.maximum(self.base.column_lengths(seed) - 2 * mixed + own, 0.0))
-
-    def submatrix(self, indices: Indices) -> Floats:
-        rows = self.factors[indices]
-        correction = rows @ self.core @ rows.T
-        return self.base.submatrix(indices) - 0.5 * (correction + correction.T)
-
-    def submatrices(self, supports: Indices) -> Floats:
-        rows = self.factors[supports]
-        correction = rows @ self.core @ rows.transpose(0, 2, 1)
-        return self.base.submatrices(supports) - 0.5 * (correction + correction.transpose(0, 2, 1))
-
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         if self.n_features <= CHEAP_EIGENVALUES:

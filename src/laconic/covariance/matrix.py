@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
 # off by about a fifth, which is enough to rank columns.
 RANDOM_DIRECTIONS, TOGETHER = 48, 8
-# Up to this many rows of a factor their inner products give the column lengths and the largest eigenvalues: 1000 x 1000
-# numbers are 8 MB. With more rows random directions and Lanczos' method are faster.
+# Up to this many rows of a factor their inner products give the largest eigenvalues: 1000 x 1000 numbers are 8 MB. With
+# more rows Lanczos' method is faster.
 ROW_GRAM = 1000
 # Up to this size LAPACK on the written-out matrix is faster than Lanczos' method on the operator. Its eigenvalues are
 # sharper than bounds that avoid writing the matrix out.
 CHEAP_EIGENVALUES = 400
 # Rows of a factor in one part: sums of products in single precision run over no more.
 ROWS_OF_A_PART = 1024
-# Variances are computed from square blocks of this many features.
+# Variances and lengths of columns are computed from blocks of this many features.
 DIAGONAL_BLOCK = 500
 
 
@@ -185,7 +185,10 @@ class Covariance(ABC):
         return block[place[:, :, None], place[:, None, :]]
 
     def column_lengths(self, seed: int = 0) -> Floats:
-        """Return the squared length of each column of S, or an estimate from a few random directions."""
+        """Return the squared length of each column of S, or an estimate from random directions if S is an operator."""
+        if self.written_out:
+            parts = np.array_split(np.arange(self.n_features), -(-self.n_features // DIAGONAL_BLOCK))
+            return np.concatenate([(self.columns(part) ** 2).sum(axis=0) for part in parts])
         rng = np.random.default_rng(seed)
         lengths = np.zeros(self.n_features)
         for _ in range(0, RANDOM_DIRECTIONS, TOGETHER):
@@ -366,9 +369,6 @@ class DenseCovariance(Covariance):
     def product(self, block: Floats) -> Floats:
         return self.matrix @ block
 
-    def column_lengths(self, seed: int = 0) -> Floats:  # noqa: ARG002 - the contract
-        return np.asarray(np.einsum("ij,ij->j", self.matrix, self.matrix))
-
 
 class FactorCovariance(Covariance):
     """S = A'A, where A usually has fewer rows than columns (the A of section 2 of the paper).
@@ -417,26 +417,14 @@ class FactorCovariance(Covariance):
         return float(np.abs(self.factor).max(initial=0.0))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        return self.factor[:, rows].T @ self.factor[:, columns]
+        left = self.factor[:, rows]
+        return left.T @ (left if rows is columns else self.factor[:, columns])
 
     def columns(self, indices: Indices) -> Floats:
         return self.factor.T @ self.factor[:, indices]
 
-    def submatrix(self, indices: Indices) -> Floats:
-        chosen = self.factor[:, indices]
-        block = chosen.T @ chosen
-        return 0.5 * (block + block.T)
-
     def product(self, block: Floats) -> Floats:
         return self.factor.T @ (self.factor @ block)
-
-    def column_lengths(self, seed: int = 0) -> Floats:
-        if len(self.factor) > ROW_GRAM:
-            return super().column_lengths(seed)
-        # |A'a_i|^2 = a_i'(AA')a_i, and AA' is small. Some columns at a time, so that no second factor is held.
-        gram = self.factor @ self.factor.T
-        parts = np.array_split(self.factor, max(1, self.n_features // DIAGONAL_BLOCK), axis=1)
-        return np.concatenate([np.einsum("ij,ij->j", part, gram @ part) for part in parts])
 
 
 def as_covariance(S: Any) -> Covariance:

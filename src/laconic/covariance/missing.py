@@ -31,7 +31,6 @@ matrix, up to rounding. This is how `laconic.verify` makes it again.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -169,7 +168,6 @@ class PresentValues(Screening):
                 f"EM reads all rows in each step, and {self.source.name} is too large for memory; use pairwise "
                 "deletion, or fill the missing values first."
             )
-        rows = np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
         part, centers = self._pairs()
         start = self._pairwise(part, centers, scale=True)
         columns = np.flatnonzero(~start.constant)
@@ -179,33 +177,35 @@ class PresentValues(Screening):
             # EM works with the divisor W, the sum of the weights.
             total, usual = part.weights.diagonal()[columns], pair_divisors(part).diagonal()[columns]
             units = start.scales[columns] * (np.sqrt(total / usual) if self.center else 1.0)
-            table = _Standardised(rows, columns, start.means[columns], units, self.weights)
-            (found, steps, converged), used = self._estimate(table, iterations, ridge)
+            rows = np.concatenate([part for block in self.source.blocks() for _, part in dense_parts(block.rows)])
+            rows = (rows[:, columns] - start.means[columns]) * units
+            weights = counted(rows, self.weights)
+            (found, steps, converged), used = self._estimate(rows, weights, iterations, ridge)
             missing = MissingValues("em", missing.counts, steps, converged, used)
             means[columns] += found.mean / units
-            own, sizes, divisor = found.covariance, np.sqrt(found.covariance.diagonal()), table.divisor(self.center)
+            own, sizes, weight = found.covariance, np.sqrt(found.covariance.diagonal()), float(weights.sum())
+            squares = None if count_rows(self.weights) else float((weights**2).sum())
+            divisor = float(divisor_of(weight, squares)) if self.center else weight
             if self.scale:
-                scales[columns] = units / sizes * np.sqrt(divisor / table.weight)
+                scales[columns] = units / sizes * np.sqrt(divisor / weight)
                 own = own / np.multiply.outer(sizes, sizes)
                 np.fill_diagonal(own, 1.0)
             else:
-                own = own * (table.weight / divisor) / np.multiply.outer(units, units)
+                own = own * (weight / divisor) / np.multiply.outer(units, units)
                 check_magnitude(float(own.diagonal().max()), name=self.source.name)
             matrix[np.ix_(columns, columns)] = own
         return MatrixOfPresent(matrix, means, scales, start.constant, missing)
 
-    def _estimate(self, table: "_Standardised", iterations: int, ridge: float) -> tuple["Estimate", float]:
-        """Return the estimate for standardised columns, and the ridge."""
-        n = len(table.centers)
-        with threads_for(n):
-            if iterations:
-                return expectation_maximization(table, self.monitor, self.center, ridge, iterations), ridge
+    def _estimate(self, rows: Floats, weights: Floats, iterations: int, ridge: float) -> tuple["Estimate", float]:
+        """Return the estimate for standardised columns, and the ridge: if none is asked for, one only where it must."""
+        least = ridge if iterations else RIDGE if len(rows) <= rows.shape[1] else 0.0
+        with threads_for(rows.shape[1]):
             try:
-                if self.first.n_rows <= n:
-                    raise SingularError
-                return expectation_maximization(table, self.monitor, self.center), 0.0
+                return expectation_maximization(rows, weights, self.monitor, self.center, least, iterations), least
             except SingularError:
-                return expectation_maximization(table, self.monitor, self.center, RIDGE), RIDGE
+                if iterations or least:
+                    raise
+                return expectation_maximization(rows, weights, self.monitor, self.center, RIDGE), RIDGE
 
     def warn_of(self, missing: MissingValues) -> None:
         """Say in a sentence each if EM used a ridge, or did not converge."""
@@ -272,7 +272,7 @@ Estimate: TypeAlias = tuple[Point, int, bool]
 
 
 def expectation_maximization(
-    table: "_Standardised", monitor: Monitor, center: bool, ridge: float = 0.0, iterations: int = 0
+    rows: Floats, weights: Floats, monitor: Monitor, center: bool, ridge: float = 0.0, iterations: int = 0
 ) -> Estimate:
     """Return the maximum-likelihood mean and covariance (divisor W) of standardised columns.
 
@@ -280,12 +280,12 @@ def expectation_maximization(
     the penalty stands for. A number of `iterations` is made exactly. At the time limit the estimate so far is returned,
     or an error raised if there is none.
     """
-    n = len(table.centers)
+    n, weight = rows.shape[1], float(weights.sum())
     point = Point(np.zeros(n), np.eye(n))
     before: list[Point] = []  # the points since the last leap
     instead: Point | None = None  # where to go on if the present point, a leap, turns out to be worse
     found: Estimate | None = None
-    best, weight = -np.inf, table.weight
+    best = -np.inf
     with monitor.watch():
         for number in range(1, (iterations or MOST_ITERATIONS) + 1):
             monitor.tick(f"EM, step {number}")
@@ -296,16 +296,16 @@ def expectation_maximization(
                     raise
                 point, instead, before = instead, None, []
                 precision, determinant = _inverse(point.covariance)
-            part = table.expectation(point.mean, precision)
-            value = part.likelihood / weight - 0.5 * determinant
+            sums, products, likelihood = expectation(rows, weights, point.mean, precision)
+            value = likelihood / weight - 0.5 * determinant
             value -= 0.5 * ridge * (determinant + float(precision.trace()))
             if instead is not None and found is not None and value < best - WORSE:
                 point, instead, before = instead, None, []
                 found = found[0], number, found[2]
                 continue
             leapt, instead, best = instead is not None, None, max(best, value)
-            shift = part.sums / weight if center else np.zeros(n)
-            moments = part.products / weight - np.multiply.outer(shift, shift)
+            shift = sums / weight if center else np.zeros(n)
+            moments = products / weight - np.multiply.outer(shift, shift)
             moments.flat[:: n + 1] += ridge
             new = Point(point.mean + shift, 0.5 * (moments + moments.T) / (1 + ridge))
             converged = point.change(new) <= TOLERANCE
@@ -322,62 +322,35 @@ def expectation_maximization(
     return found
 
 
-@dataclass(eq=False)
-class Expectation:
-    """The expected sums of the complete rows about the mean, given the values that are there."""
-
-    sums: Floats
-    products: Floats
-    likelihood: float = 0.0
+def counted(rows: Floats, weights: Floats | None) -> Floats:
+    """Return the weights of rows. A row without any value says nothing, and has none."""
+    return np.where(np.isnan(rows).all(axis=1), 0.0, 1.0 if weights is None else weights)
 
 
-@dataclass(frozen=True, eq=False)
-class _Standardised:
-    """Some columns of rows in memory, centred and scaled, so that rounding does not depend on their units."""
+def expectation(rows: Floats, weights: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats, float]:
+    """Do the E step for a multivariate normal with this mean m and precision K, the inverse of the covariance.
 
-    rows: Floats
-    columns: Indices
-    centers: Floats
-    scales: Floats
-    weights: Floats | None
+    Return the expected sums T1 and T2 of the complete rows, given the values that are there, and the log-likelihood.
 
-    @cached_property
-    def counted(self) -> Floats:
-        """The weights of the rows. A row without any value says nothing, and has none."""
-        w = np.ones(len(self.rows)) if self.weights is None else self.weights
-        return np.where(np.isnan(self.rows)[:, self.columns].all(axis=1), 0.0, w)
-
-    @cached_property
-    def weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.counted.sum())
-
-    def divisor(self, center: bool) -> float:
-        """Return the divisor of the covariance."""
-        squares = None if count_rows(self.weights) else float((self.counted**2).sum())
-        return float(divisor_of(self.weight, squares)) if center else self.weight
-
-    def expectation(self, mean: Floats, precision: Floats) -> Expectation:
-        """Do the E step for a multivariate normal with this mean m and precision K, the inverse of the covariance.
-
-        Let d = x - m be a row with its missing entries set to zero, and let M be the places of these entries. Given the
-        others, the missing entries are normal with covariance C = (K_MM)^-1 and mean m_M - C (Kd)_M. So each row adds
-        its completed deviations e, their products, and C on the places M. Its log-likelihood, up to a constant, is
-        -(logdet(V) + logdet(K_MM) + e'Kd) / 2, V the covariance: the determinant of V on the other places is det(V)
-        times that of K_MM, and e'Ke = e'Kd because Ke is zero on M.
-        """
-        total = Expectation(np.zeros(len(mean)), np.zeros((len(mean), len(mean))))
-        for begin, block in dense_parts(self.rows):
-            w = self.counted[begin : begin + len(block)]
-            deviations = (block[:, self.columns] - self.centers) * self.scales - mean
-            missing = np.isnan(deviations)
-            deviations[missing] = 0.0
-            images = deviations @ precision
-            determinants = _complete(deviations, images, missing, w, precision, total.products)
-            total.products += (deviations * w[:, None]).T @ deviations
-            total.sums += w @ deviations
-            total.likelihood -= 0.5 * (determinants + float(w @ (deviations * images).sum(axis=1)))
-        return total
+    Let d = x - m be a row with its missing entries set to zero, and let M be the places of these entries. Given the
+    others, the missing entries are normal with covariance C = (K_MM)^-1 and mean m_M - C (Kd)_M. So each row adds its
+    completed deviations e, their products, and C on the places M. Its log-likelihood, up to a constant, is
+    -(logdet(V) + logdet(K_MM) + e'Kd) / 2, V the covariance: the determinant of V on the other places is det(V) times
+    that of K_MM, and e'Ke = e'Kd because Ke is zero on M. The terms with V are left out.
+    """
+    n = len(mean)
+    sums, products, likelihood = np.zeros(n), np.zeros((n, n)), 0.0
+    for begin, block in dense_parts(rows):
+        w = weights[begin : begin + len(block)]
+        deviations = block - mean
+        missing = np.isnan(deviations)
+        deviations[missing] = 0.0
+        images = deviations @ precision
+        determinants = _complete(deviations, images, missing, w, precision, products)
+        products += (deviations * w[:, None]).T @ deviations
+        sums += w @ deviations
+        likelihood -= 0.5 * (determinants + float(w @ (deviations * images).sum(axis=1)))
+    return sums, products, likelihood
 
 
 def _complete(

@@ -23,8 +23,6 @@ from laconic.covariance.pairs import Pairs, few_differ, revised
 if TYPE_CHECKING:
     from laconic.covariance.screening import Screening
 
-# If at most this many features are left out, the length of a column is exact: the columns left out are subtracted.
-FEW = 64
 NOT_AT_HAND = "The rows of some features are not at hand: only their variances were read."
 
 
@@ -108,9 +106,6 @@ class SubsetCovariance(Covariance):
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self.base.block(self.keep[rows], self.keep[columns])
 
-    def columns(self, indices: Indices) -> Floats:
-        return self.base.block(self.keep, self.keep[indices])
-
     def submatrix(self, indices: Indices) -> Floats:
         return self.base.submatrix(self.keep[indices])
 
@@ -121,13 +116,6 @@ class SubsetCovariance(Covariance):
         whole = np.zeros((self.base.n_features, *block.shape[1:]))
         whole[self.keep] = block
         return self.base.product(whole)[self.keep]
-
-    def column_lengths(self, seed: int = 0) -> Floats:
-        left_out = np.setdiff1d(np.arange(self.base.n_features), self.keep)
-        if len(left_out) > FEW:
-            return super().column_lengths(seed)
-        missing = (self.base.columns(left_out)[self.keep] ** 2).sum(axis=1)
-        return np.asarray(np.maximum(self.base.column_lengths(seed)[self.keep] - missing, 0.0))
 
 
 class ScreenedCovariance(Covariance):
@@ -206,9 +194,3 @@ class ScreenedCovariance(Covariance):
 
     def product(self, block: Floats) -> Floats:  # noqa: ARG002 - the contract
         raise ValueError(NOT_AT_HAND)
-
-    def submatrix(self, indices: Indices) -> Floats:
-        return self.inner.submatrix(self._places(indices))
-
-    def submatrices(self, supports: Indices) -> Floats:
-        return self.inner.submatrices(self._places(supports.ravel()).reshape(supports.shape))
