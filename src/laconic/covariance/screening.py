@@ -53,7 +53,7 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     allow_missing: bool = False
     passes: int = 0  # the number of passes so far
-    _widenings: int = 0
+    widenings: int = 0  # how often columns were added
 
     @cached_property
     def first(self) -> FirstPart:
@@ -77,17 +77,18 @@ class Screening:
         return self.first.column_digests.hexdigest()
 
     @cached_property
-    def _variances(self) -> Floats:
+    def variances(self) -> Floats:
+        """The diagonal of S."""
         return np.asarray(self.standard.variances * self.standard.scales**2)
 
     def decays(self, features: int | None) -> bool:
         """Whether few columns hold the largest variances, so that others can be left out by theirs."""
-        n, variances = self.source.n_features, self._variances
+        n, variances = self.source.n_features, self.variances
         count = self._first_count(features)
         return count < n and bool(DECAY * np.partition(variances, n - count - 1)[n - count - 1] < variances.max())
 
     def _first_count(self, features: int | None) -> int:
-        n, variances = self.source.n_features, self._variances
+        n, variances = self.source.n_features, self.variances
         if n <= MOST_COLUMNS or features is None:
             return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
@@ -104,37 +105,12 @@ class Screening:
         if count == n:
             return self.with_columns(np.arange(n))
         if self.decays(features):
-            columns = np.argsort(-self._variances, kind="stable")[:count]
+            columns = np.argsort(-self.variances, kind="stable")[:count]
         else:
             columns = self._by_products(count)
         return self.with_columns(np.union1d(columns, needed).astype(np.intp))
 
-    def wider(self, at_hand: Indices, least: float, components: Floats, values: Floats) -> Covariance | None:
-        """Return S with more columns at hand, or None if no more are worth it.
-
-        Columns of at least the variance `least` are taken to hand. If they are too many, one pass computes the images
-        Sz of the components. A hidden column can only replace a feature j of z if its entry in Sz is larger than that
-        of j, which is about v z_j, v = z'Sz. As (s_i'z)^2 <= S_ii v, there is no such column, and the pass is not
-        needed, if all hidden variances are below v z_j^2. `values` holds v for each component.
-        """
-        variances = self._variances
-        wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
-        if len(wanted) == len(at_hand) or self._widenings == MOST_WIDENINGS:
-            return None
-        self._widenings += 1
-        if len(wanted) <= MOST_COLUMNS:
-            return self.with_columns(wanted)
-        hidden = np.setdiff1d(np.arange(len(variances)), at_hand)
-        weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
-        if variances[hidden].max() < weakest:
-            return None
-        images = np.abs(self._product(components.T, "products with components"))
-        larger = np.array([images[hidden, t] - images[z != 0, t].min() for t, z in enumerate(components)]).max(axis=0)
-        order = np.argsort(-larger, kind="stable")[: max(MOST_COLUMNS - len(at_hand), 0)]
-        chosen = hidden[order[larger[order] > 0]]
-        return self.with_columns(np.union1d(at_hand, chosen)) if len(chosen) else None
-
-    def _product(self, vectors: Floats, work: str) -> Floats:
+    def product(self, vectors: Floats, work: str) -> Floats:
         """Return S times vectors, up to the divisor, in one pass."""
         scales = self.standard.scales[:, None]
         return self.run(ProductPass(self.standard.means, vectors * scales), work).images * scales
@@ -148,8 +124,8 @@ class Screening:
         inner = covariance_from_gram(found.gram, found.depth, columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
-        errors = np.maximum(standard.own**2 * (1 + 1e-15) - self._variances, 0.0)
-        return ScreenedCovariance(inner, columns, self._variances, errors, slack=standard.slack, screening=self)
+        errors = np.maximum(standard.own**2 * (1 + 1e-15) - self.variances, 0.0)
+        return ScreenedCovariance(inner, columns, self.variances, errors, slack=standard.slack, screening=self)
 
     def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
         needed = COPIES * 8 * len(columns) ** 2
@@ -170,7 +146,7 @@ class Screening:
         directions = np.random.default_rng(0).standard_normal((n, DIRECTIONS))
         lengths = np.zeros(n)
         for number in range(PRODUCT_PASSES):
-            images = self._product(directions, "products with directions")
+            images = self.product(directions, "products with directions")
             if not number:
                 lengths = (images**2).sum(axis=1)
             directions = images if number == PRODUCT_PASSES - 1 else np.linalg.qr(images)[0]
@@ -203,14 +179,31 @@ class Screening:
 def widened(covariance: Covariance, least: float, components: Floats) -> Covariance | None:
     """Return S with more features at hand, or None if no more are worth it, or all are at hand.
 
-    Features with at least the variance `least` matter for a proof. `components` are unit vectors, one in each row;
-    features with large entries in their images Sz matter for the search.
+    Features with at least the variance `least` are taken to hand: they matter for a proof. If they are too many, one
+    pass computes the images Sz of the components, which are unit vectors, one in each row. A hidden feature can only
+    replace a feature j of z if its entry in Sz is larger than that of j, which is about v z_j, v = z'Sz. As
+    (s_i'z)^2 <= S_ii v, there is none if all hidden variances are below v z_j^2, and the pass is not needed.
     """
     if not isinstance(covariance, ScreenedCovariance) or covariance.screening is None:
         return None
-    own = components[:, covariance.at_hand]
+    source, at_hand = covariance.screening, covariance.at_hand
+    variances = source.variances
+    wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
+    if len(wanted) == len(at_hand) or source.widenings == MOST_WIDENINGS:
+        return None
+    source.widenings += 1
+    if len(wanted) <= MOST_COLUMNS:
+        return source.with_columns(wanted)
+    hidden, own = np.setdiff1d(np.arange(len(variances)), at_hand), components[:, at_hand]
     values = np.einsum("ij,ij->i", own, covariance.inner.product(own.T).T)
-    return covariance.screening.wider(covariance.at_hand, least, components, values)
+    weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
+    if variances[hidden].max() < weakest:
+        return None
+    images = np.abs(source.product(components.T, "products with components"))
+    larger = np.array([images[hidden, t] - images[z != 0, t].min() for t, z in enumerate(components)]).max(axis=0)
+    order = np.argsort(-larger, kind="stable")[: max(MOST_COLUMNS - len(at_hand), 0)]
+    chosen = hidden[order[larger[order] > 0]]
+    return source.with_columns(np.union1d(at_hand, chosen)) if len(chosen) else None
 
 
 def check_unchanged(source: Source, agrees: bool) -> None:

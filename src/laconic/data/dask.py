@@ -18,7 +18,7 @@ from dask.base import get_scheduler
 from dask.utils import is_dataframe_like, parse_bytes
 
 from laconic.core.arrays import Indices
-from laconic.data.rows import ArraySource, Block, Job, Part, PassProgress, Source
+from laconic.data.rows import ArraySource, Block, Job, Part, PassProgress, Source, sum_of_parts
 from laconic.data.tables import as_array_or_frame, feature_names_of, without_duplicates
 
 # So many neighbouring parts are merged in one task, and a worker holds all of them at once: four Gram matrices of 2000
@@ -156,16 +156,12 @@ def _errors_in_words() -> Iterator[None]:
 
 def _part(job: Job[Any], number: int, first_row: int | None, pieces: list[Any]) -> Any:
     """Return the part of one chunk, or None if it has no rows. The number of its first row may be unknown: None."""
-    total, done = None, 0
-    for block in ArraySource(_joined(pieces)).blocks():
-        try:
-            own = job.of(block.rows, (first_row or 0) + done)
-        except ValueError as error:
-            if first_row is not None:
-                raise
-            raise ValueError(f"In chunk {number}, with its rows counted from 0: {error}") from None
-        total, done = own if total is None else job.merge(total, own), done + block.rows.shape[0]
-    return total
+    try:
+        return sum_of_parts(ArraySource(_joined(pieces)).blocks(), job, first_row or 0)
+    except ValueError as error:
+        if first_row is not None:
+            raise
+        raise ValueError(f"In chunk {number}, with its rows counted from 0: {error}") from None
 
 
 def _merged(job: Job[Any], parts: list[Any]) -> Any:

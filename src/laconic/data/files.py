@@ -1,4 +1,4 @@
-"""Files: from what a user gives to a source, or to a table in memory. A new format adds a line to `FORMATS`.
+"""Files: from what a user gives to a source, or to a table in memory. A new format has its ending here.
 
 Text is parsed by pandas (`text.py`), Parquet and Arrow by pyarrow, spreadsheets by calamine, .npy, .npz and .mtx by
 NumPy and SciPy, annotated data by anndata (`cells.py`). pyarrow and calamine are imported when a file needs them.
@@ -37,15 +37,9 @@ PARQUET = (".parquet", ".pq")
 ARROW = (*PARQUET, ".arrow", ".feather")
 EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 TABLES = (*USUAL, *ARROW, *EXCEL)
-# The other formats: the ending of a file or folder, and the function of this module that opens it.
-FORMATS = {
-    ".npy": "open_array",
-    ".npz": "open_array",
-    ".mtx": "open_array",
-    ".h5ad": "open_cells",
-    ".zarr": "open_cells",
-}
-KNOWN = sorted([*TABLES, *FORMATS])
+ARRAYS = (".npy", ".npz", ".mtx")
+CELLS = (".h5ad", ".zarr")
+KNOWN = sorted([*TABLES, *ARRAYS, *CELLS])
 # Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
 # cache of the processor, but each column of a frame has a cost of its own.
 FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
@@ -95,7 +89,7 @@ def _files(given: str | Path) -> list[Path]:
         return [path]
     # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
     found = sorted(file for file in path.iterdir() if ending_of(file) in KNOWN and file.name[0] not in "._")
-    if not found and path.suffix not in FORMATS:
+    if not found and path.suffix not in CELLS:
         raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {', '.join(KNOWN)}.")
     return found or [path]
 
@@ -115,8 +109,8 @@ def open_files(files: Sequence[Path], options: TableOptions) -> Source:
         source = parts[0] if len(parts) == 1 else JoinedSource(parts, name)
     else:
         options.refuse(name, "sep", "decimal", "encoding", "sheet", "index", "na")
-        opened = [globals()[FORMATS[ending_of(first)]](file) for file in files]
-        source = opened[0] if len(opened) == 1 else JoinedSource(opened, name)
+        found = [open_array(file) if ending_of(first) in ARRAYS else open_cells(file) for file in files]
+        source = found[0] if len(found) == 1 else JoinedSource(found, name)
         # Columns without names are called by their numbers. They cannot be those that a model needs by name.
         if options.drop or options.columns or (options.only is not None and source.feature_names is not None):
             names = source.feature_names or [str(number) for number in range(source.n_features)]
@@ -135,10 +129,9 @@ class JoinedSource(Source):
         first, *others = self._parts = list(parts)
         for part in others:
             check_same_columns(part.feature_names or (), first.feature_names or (), part.name, first.name)
-            if part.n_features != first.n_features or part.sparse != first.sparse:
-                raise ValueError(
-                    f"{part.name} has {_form(part)}, and {first.name} has {_form(first)}; give files of the same form."
-                )
+            own, other = (f"{s.n_features} {'sparse' if s.sparse else 'dense'} columns" for s in (part, first))
+            if own != other:
+                raise ValueError(f"{part.name} has {own}, and {first.name} has {other}; give files of the same form.")
         self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
         self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
         self.files = [file for part in parts for file in part.files]
@@ -156,10 +149,6 @@ class JoinedSource(Source):
             for block in part.blocks(columns):
                 share = (sum(sizes[:number]) + block.share * sizes[number]) / sum(sizes)
                 yield block._replace(share=min(share, 1.0))
-
-
-def _form(part: Source) -> str:
-    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"
 
 
 class ArrowFile:

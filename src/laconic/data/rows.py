@@ -2,7 +2,7 @@
 
 A source yields its rows in blocks, as often as needed, and need not hold all of them. A pass is a sum: a job turns each
 block into a part, and adds parts up. The same jobs run block after block in this process, or on the workers of a
-cluster. A new format is one class derived from `Source`, and one line in `files.FORMATS`.
+cluster. A new format is one class derived from `Source`, and its ending in `files.py`.
 """
 
 import lzma
@@ -122,18 +122,25 @@ class Source(ABC):
 
     def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
         """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
-        progress = progress or PassProgress()
-        total: Part | None = None
-        done = 0
-        for block in self.blocks(job.columns):
-            if block.rows.shape[0]:
-                own = job.of(block.rows, done)
-                total = own if total is None else job.merge(total, own)
-                done += block.rows.shape[0]
-                progress.show(block.share)
+        total = sum_of_parts(self.blocks(job.columns), job, 0, progress or PassProgress())
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
+
+
+def sum_of_parts(
+    blocks: Iterable[Block], job: Job[Part], first_row: int, progress: PassProgress | None = None
+) -> Part | None:
+    """Return the part of some blocks, or None if they have no rows."""
+    total: Part | None = None
+    for block in blocks:
+        if block.rows.shape[0]:
+            own = job.of(block.rows, first_row)
+            total = own if total is None else job.merge(total, own)
+            first_row += block.rows.shape[0]
+            if progress is not None:
+                progress.show(block.share)
+    return total
 
 
 class ArraySource(Source):
