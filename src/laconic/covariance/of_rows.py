@@ -86,7 +86,7 @@ class Standard:
 def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X") -> Standard:
     """Return how rows with these moments are centred and scaled."""
     weight, raw = moments.weight, moments.raw_lengths
-    rounding = gamma(4) if moments.sums is not None else gamma(moments.depth + 32)
+    rounding = gamma(4) if moments.exact else gamma(moments.depth + 32)
     if center:
         means, divisor, constant = moments.means, moments.divisor, moments.constant
         squares, of_means = moments.squares, np.asarray(grown(rounding * raw, 8))
@@ -173,8 +173,8 @@ def covariance_from_gram(
     if centers is None or not np.array_equal(centers, own.means):
         shift = own.means if centers is None else own.means - centers
         sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
-        if centers is None and moments.sums is not None:
-            sums = moments.sums[columns]
+        if centers is None and moments.exact:
+            sums = moments.first[columns]
         lengths = lengths + math.sqrt(n) * np.abs(shift)
         gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
         gram += n * np.multiply.outer(shift, shift)

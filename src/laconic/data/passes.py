@@ -53,8 +53,8 @@ class Moments:
     whole numbers: sums of x and of x^2 below 2^53 are exact. Other numbers are centred by the mean of their own part
     first, so that a mean that is much larger than the spread does no harm.
 
-    Whole numbers have the exact `sums` of x and `raw_squares` of x^2, others the means `centers` and the sums of
-    squared `deviations` from them.
+    If the sums are `exact`, `first` and `second` are the sums of x and of x^2, else the means and the sums of squared
+    deviations from them.
     """
 
     n_rows: int
@@ -62,75 +62,54 @@ class Moments:
     weight_squares: float
     whole: bool  # whether the weights count rows
     depth: int  # the largest number of roundings in a row behind a number; see `error`
-    centers: Floats | None = None
-    deviations: Floats | None = None
-    sums: Floats | None = None
-    raw_squares: Floats | None = None
+    first: Floats
+    second: Floats
+    exact: bool = False
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # the user of the variances checks for overflow
     def of(cls, X: Any, weights: Floats | None = None) -> Self:
         """Compute the moments of an array or a sparse matrix. Without weights, each row has weight one."""
         if sp.issparse(X):
-            return cls._of_sparse(X, weights)
+            return cls._of_part(X, weights)
         step = max(1, CACHED_ENTRIES // max(X.shape[1], 1))
-        begins = range(0, X.shape[0], step)
-        return reduce(
-            cls.merge,
-            (cls._of_block(X[i : i + step], None if weights is None else weights[i : i + step]) for i in begins),
-        )
+        parts = [slice(begin, begin + step) for begin in range(0, X.shape[0], step)]
+        return reduce(cls.merge, (cls._of_part(X[p], None if weights is None else weights[p]) for p in parts))
 
     @classmethod
-    def _of_block(cls, X: Any, weights: Floats | None) -> Self:
-        block = np.asarray(X, dtype=np.float64)
-        n = len(block)
-        if weights is None and _whole(block, n):
-            sums, squares = block.sum(axis=0), np.einsum("ij,ij->j", block, block)
-            return cls(n, float(n), float(n), True, n, None, None, sums, squares)
-        w = np.ones(n) if weights is None else weights
-        total = float(w.sum())
-        if total == 0:
-            return cls(n, 0.0, 0.0, True, n, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
-        # One correction makes the mean accurate to the last digit, even if it is much larger than the spread.
-        means = w @ block / total
-        deviations = block - means
-        shift = w @ deviations / total
-        squares = w @ deviations**2 - total * shift**2
-        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means + shift, np.maximum(squares, 0.0))
-
-    @classmethod
-    def _of_sparse(cls, X: Any, weights: Floats | None) -> Self:
-        n, p = X.shape
-        values = np.asarray(X.data, dtype=np.float64)
+    def _of_part(cls, X: Any, weights: Floats | None) -> Self:
+        (n, p), sparse = X.shape, sp.issparse(X)
+        values = np.asarray(X.data if sparse else X, dtype=np.float64)
         if weights is None and _whole(values, n):
-            sums, squares = (
-                type(X)((v, X.indices, X.indptr), shape=X.shape).T @ np.ones(n) for v in (values, values**2)
-            )
-            return cls(n, float(n), float(n), True, n, None, None, sums, squares)
-        # scikit-learn takes a second to import, and most of this room does not need it.
-        from sklearn.utils.sparsefuncs import mean_variance_axis
-
+            both = values, values**2
+            sums, squares = (_like(X, v).T @ np.ones(n) if sparse else v.sum(axis=0) for v in both)
+            return cls(n, float(n), float(n), True, n, sums, squares, True)
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
         if total == 0:
             return cls(n, 0.0, 0.0, True, n, np.zeros(p), np.zeros(p))
-        rows = type(X)((values, X.indices, X.indptr), shape=X.shape)
-        means, variances = mean_variance_axis(rows, axis=0, weights=w)
-        # Two sums of the same weights differ by rounding, so that a constant column may have a variance below zero.
-        squares = np.maximum(total * variances, 0.0)
-        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means, squares)
+        if sparse:
+            # scikit-learn takes a second to import, and most of this room does not need it.
+            from sklearn.utils.sparsefuncs import mean_variance_axis
+
+            means, variances = mean_variance_axis(_like(X, values), axis=0, weights=w)
+            squares = total * variances
+        else:
+            # One correction makes the mean accurate to the last digit, even if it is much larger than the spread.
+            rough = w @ values / total
+            deviations = values - rough
+            shift = w @ deviations / total
+            means, squares = rough + shift, w @ deviations**2 - total * shift**2
+        # Two sums of the same weights differ by rounding, so that a constant column may have a square below zero.
+        return cls(n, total, float((w**2).sum()), count_rows(weights), n, means, np.maximum(squares, 0.0))
 
     def merge(self, other: "Moments") -> Self:
         """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
         n_rows, weight = self.n_rows + other.n_rows, self.weight + other.weight
         whole, depth = self.whole and other.whole, max(self.depth, other.depth) + MERGE_ROUNDINGS
         common = (n_rows, weight, self.weight_squares + other.weight_squares, whole, depth)
-        if self.sums is not None and other.sums is not None:
-            assert self.raw_squares is not None
-            assert other.raw_squares is not None
-            raw_squares = self.raw_squares + other.raw_squares
-            if raw_squares.max(initial=0.0) < EXACT:
-                return type(self)(*common, None, None, self.sums + other.sums, raw_squares)
+        if self.exact and other.exact and (self.second + other.second).max(initial=0.0) < EXACT:
+            return type(self)(*common, self.first + other.first, self.second + other.second, True)
         share = other.weight / weight if weight else 0.0
         difference = other.means - self.means
         squares = self.squares + other.squares + self.weight * share * difference**2
@@ -139,21 +118,16 @@ class Moments:
     @cached_property
     def means(self) -> Floats:
         """The weighted mean of each column."""
-        if self.sums is not None:
-            return self.sums / self.weight
-        assert self.centers is not None
-        return self.centers
+        return self.first / self.weight if self.exact else self.first
 
     @cached_property
     def squares(self) -> Floats:
         """The weighted sum of squared deviations from the mean, for each column."""
-        if self.sums is not None:
-            assert self.raw_squares is not None
-            # Python's whole numbers have no rounding, and a quotient of two is rounded once.
-            n, pairs = int(self.weight), zip(self.raw_squares.tolist(), self.sums.tolist(), strict=True)
-            return np.array([(n * int(of_squares) - int(total) ** 2) / n for of_squares, total in pairs])
-        assert self.deviations is not None
-        return self.deviations
+        if not self.exact:
+            return self.second
+        # Python's whole numbers have no rounding, and a quotient of two is rounded once.
+        n, pairs = int(self.weight), zip(self.second.tolist(), self.first.tolist(), strict=True)
+        return np.array([(n * int(of_squares) - int(total) ** 2) / n for of_squares, total in pairs])
 
     @property
     def raw_lengths(self) -> Floats:
@@ -171,7 +145,7 @@ class Moments:
         square of their difference d by 2 g |d| |m| + (g m)^2. Weighted and added over all merges, by the inequality of
         Cauchy and Schwarz, this is at most 2 g q^(1/2) r + g^2 r^2; and q <= q^(1/2) r.
         """
-        if self.sums is not None:
+        if self.exact:
             return np.asarray(grown(self.squares * gamma(8) + (gamma(4) * self.raw_lengths) ** 2, 8))
         g, own, raw = gamma(self.depth + 32), np.sqrt(self.squares), self.raw_lengths
         return np.asarray(grown(4 * g * own * raw + 4 * (g * raw) ** 2, 16))
@@ -189,7 +163,7 @@ class Moments:
     @property
     def constant(self) -> Mask:
         """Whether the spread of each column is at most the rounding error of its mean."""
-        if self.sums is not None:
+        if self.exact:
             return np.asarray(self.squares == 0)
         rounding = min(self.depth, self.n_rows) * np.finfo(float).eps * np.abs(self.means)
         with np.errstate(over="ignore"):
@@ -210,6 +184,11 @@ def divisor_of(weight: Any, weight_squares: Any) -> Any:
     multiplied by one number. NumPy calls the two `fweights` and `aweights`.
     """
     return weight - (1.0 if weight_squares is None else weight_squares / np.where(weight > 0, weight, 1.0))
+
+
+def _like(X: Any, values: Any) -> Any:
+    """Return a CSR or CSC matrix with other values in the same places."""
+    return type(X)((values, X.indices, X.indptr), shape=X.shape)
 
 
 def _whole(values: Floats, rows: int) -> bool:
@@ -246,8 +225,7 @@ class ColumnDigests:
         # The first row has the power 0.
         powers = np.concatenate([np.ones(1, dtype=np.uint64), powers[:-1]])
         if sp.issparse(block):
-            words = type(block)((mixed(block.data), block.indices, block.indptr), shape=block.shape)
-            return cls(n, power, np.asarray(words.T @ powers, dtype=np.uint64))
+            return cls(n, power, np.asarray(_like(block, mixed(block.data)).T @ powers, dtype=np.uint64))
         words = mixed(block)
         words *= powers[:, None]
         return cls(n, power, words.sum(axis=0, dtype=np.uint64))
