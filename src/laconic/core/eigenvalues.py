@@ -16,7 +16,7 @@ to the largest M_ii + sum_j |M_ij| (Gershgorin), which always holds.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dsyevr
@@ -244,33 +244,19 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     return ProvedEigenvalue(scaled_up(value, exponent), scaled_up(estimate, exponent))
 
 
-class RowProducts:
-    """The inner products of the rows of A, that is AA', with bounds on their errors.
+def proved_largest_by_rows(A: Floats, H: Floats | None = None, X: Any = 0.0, error: float = 0.0) -> ProvedEigenvalue:
+    """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate; without H, on lmax(AA').
 
-    AA' has the same largest eigenvalue as A'A, and is smaller if A has fewer rows than columns.
+    AA' has the same largest eigenvalue as A'A, and is smaller if A has fewer rows than columns. `error` bounds the
+    Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at most gamma_n |A|_F^2,
+    and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
     """
-
-    def __init__(self, A: Floats) -> None:
-        self.factor = A
-        self.gram = A @ A.T
-        self.squares = float(grown(np.einsum("ij,ij->", A, A), A.size + 1))
-        self.length = float(grown(np.sqrt(self.squares), 1))
-
-    def largest(self, H: Floats, X: Floats, error: float) -> ProvedEigenvalue:
-        """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate.
-
-        `error` bounds the Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at
-        most gamma_n |A|_F^2, and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
-        """
-        M = self.gram - H @ X @ H.T
-        count = max(self.factor.shape[1], 2 * len(X)) + 12
-        size = float(grown(np.sqrt(grown(np.einsum("ij,ij->", X, X), X.size + 1)), 1))
-        square = float(grown(np.einsum("ij,ij->", H, H), H.size + 1))
-        rounding = grown((self.squares + square * size) * gamma(count), 6)
-        moved = grown(size * error * (2 * np.sqrt(square) + error), 8)
-        value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
-        return ProvedEigenvalue(sum_up([value, rounding, moved]), estimate)
-
-    def whole(self) -> ProvedEigenvalue:
-        """Return an upper bound on lmax(AA'), and its estimate."""
-        return self.largest(np.zeros((len(self.gram), 0)), np.zeros((0, 0)), 0.0)
+    H, X = (np.zeros((len(A), 0)), np.zeros((0, 0))) if H is None else (H, X)
+    M = A @ A.T - H @ X @ H.T
+    count = max(A.shape[1], 2 * len(X)) + 12
+    of_rows, square, of_core = (float(grown(np.einsum("ij,ij->", B, B), B.size + 1)) for B in (A, H, X))
+    size = float(grown(math.sqrt(of_core), 1))
+    rounding = grown((of_rows + square * size) * gamma(count), 6)
+    moved = grown(size * error * (2 * math.sqrt(square) + error), 8)
+    value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
+    return ProvedEigenvalue(sum_up([value, rounding, moved]), estimate)

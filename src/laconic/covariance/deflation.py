@@ -58,7 +58,7 @@ import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
-from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
+from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_by_rows
 from laconic.core.monitor import Monitor
 from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
@@ -193,7 +193,7 @@ def largest_after_projections(A: Floats, S: "DeflatedCovariance") -> ProvedEigen
     if not math.isfinite(away):
         return None
     directions = [step.direction for step in S.steps]
-    n, rows = A.shape[1], RowProducts(A)
+    n, length = A.shape[1], length_up(A.ravel())
     images, weights, error = [], [], 0.0
     for place, z in enumerate(directions):
         u = z.copy()
@@ -202,8 +202,9 @@ def largest_after_projections(A: Floats, S: "DeflatedCovariance") -> ProvedEigen
         images.append(A @ u)
         weights.append(max(float(down(2.0 - grown(z @ z, n + 1))), 0.0))
         # |u| is below 1.5, so each step has an error of at most five gamma, and A u of 1.5 gamma.
-        error += rows.length * (5 * place + 2) * gamma(n + 8)
-    value, estimate = rows.largest(np.stack(images, axis=1), np.diag(weights), float(grown(error, len(images) + 4)))
+        error += length * (5 * place + 2) * gamma(n + 8)
+    H, moved = np.stack(images, axis=1), float(grown(error, len(images) + 4))
+    value, estimate = proved_largest_by_rows(A, H, np.diag(weights), moved)
     return ProvedEigenvalue(sum_up([value, away]), estimate)
 
 

@@ -20,10 +20,10 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import (
     ProvedEigenvalue,
-    RowProducts,
     eigh,
     eigvalsh,
     extreme_eigenpair,
+    proved_largest_by_rows,
     proved_largest_eigenvalue,
     proved_semidefinite_shift,
 )
@@ -232,7 +232,7 @@ class Covariance(ABC):
 
     def largest_of(self, factor: Floats) -> ProvedEigenvalue:
         """Return the largest eigenvalue of S, given A with S = A'A up to `factor_error`."""
-        value, estimate = RowProducts(factor).whole()
+        value, estimate = proved_largest_by_rows(factor)
         return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     @cached_property

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
-from laconic.core.eigenvalues import RowProducts, proved_largest_eigenvalue
+from laconic.core.eigenvalues import proved_largest_by_rows, proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
@@ -101,7 +101,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) ->
         if A is None:
             raise ValueError("The witness is about the rows of a factor, and the matrix has none.")
         F = checked_array(witness.factor, (len(A), None), "factor")
-        top, estimate = RowProducts(A).largest(F, np.eye(F.shape[1]), 0.0)
+        top, estimate = proved_largest_by_rows(A, F, np.eye(F.shape[1]))
         top = sum_up([top, part.factor_error])
     else:
         F = checked_array(witness.factor, (part.n_features, None), "factor")
