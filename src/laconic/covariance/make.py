@@ -168,7 +168,7 @@ def make(
     values = None if recipe.missing is None else PresentValues(opened, **way, weights=row_weights)
     screening = values or Screening(opened, **way)
     standard: Any
-    if values is None or values.complete:
+    if values is None or not values.first.missing.any():
         covariance, standard = _complete(rows, screening, row_weights, features, places)
     else:
         standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)

@@ -471,12 +471,11 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     The covariance keeps what was found: a search begins where the variance of the dense component is reported.
     """
     n, known = covariance.n_features, covariance.leading_pairs
-    if (seed, tolerance) not in known:
-        known[seed, tolerance] = (
-            extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
-            if n <= CHEAP_EIGENVALUES
-            else _largest(covariance.product, n, seed, tolerance)
-        )
+    if (seed, tolerance) not in known and n <= CHEAP_EIGENVALUES:
+        known[seed, tolerance] = extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+    elif (seed, tolerance) not in known:
+        values, vectors = _several(covariance.product, n, 1, seed, tolerance)
+        known[seed, tolerance] = float(values[0]), vectors[:, 0]
     value, vector = known[seed, tolerance]
     return value, vector.copy()
 
@@ -519,13 +518,8 @@ def smallest_eigenvalue(covariance: Covariance) -> float:
     n = covariance.n_features
     if n <= CHEAP_EIGENVALUES:
         return extreme_eigenpair(covariance.submatrix(np.arange(n)), 0)[0]
-    shift = 2.0 * abs(_largest(covariance.product, n, 0, ACCURACY)[0])
-    return shift - _largest(lambda v: shift * v - covariance.product(v), n, 0, ACCURACY)[0]
-
-
-def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: float) -> tuple[float, Floats]:
-    values, vectors = _several(product, n, 1, seed, tolerance)
-    return float(values[0]), np.ascontiguousarray(vectors[:, 0])
+    shift = 2.0 * abs(float(_several(covariance.product, n, 1, 0, ACCURACY)[0][0]))
+    return shift - float(_several(lambda v: shift * v - covariance.product(v), n, 1, 0, ACCURACY)[0][0])
 
 
 def _several(

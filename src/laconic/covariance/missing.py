@@ -98,11 +98,6 @@ class PresentValues(Screening):
     allow_missing: bool = True
     weights: Floats | None = None
 
-    @property
-    def complete(self) -> bool:
-        """Whether no value is missing."""
-        return not self.first.missing.any()
-
     def matrix(self, way: str, iterations: int = 0, ridge: float = 0.0) -> MatrixOfPresent:
         """Return the matrix that is made in this way; the last two arguments are those of `em`."""
         return self._pairwise(*self._pairs(), scale=self.scale) if way == "pairwise" else self.em(iterations, ridge)

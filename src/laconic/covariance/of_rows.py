@@ -247,21 +247,13 @@ class SparseCovariance(Covariance):
         block[:, self.standard.constant[columns]] = 0.0
         return np.asarray(block if self.weights is None else block * np.sqrt(self.weights[part])[:, None])
 
-    def _weighted(self, block: Floats) -> Floats:
-        if self.weights is None:
-            return block
-        return block * (self.weights if block.ndim == 1 else self.weights[:, None])
-
-    def _back(self, block: Floats) -> Floats:
-        """Multiply a block of centred, weighted scores by the transposed, centred, scaled rows."""
-        scores = self.rows.T @ block
-        scores -= np.multiply.outer(self.standard.means, block.sum(axis=0))
-        scores /= self.standard.divisor
-        return np.asarray((scores.T * self.standard.scales).T)
-
     def product(self, block: Floats) -> Floats:
-        scaled = (block.T * self.standard.scales).T
-        return self._back(self._weighted(self.rows @ scaled - self.standard.means @ scaled))
+        means, scales = self.standard.means, self.standard.scales
+        scaled = (block.T * scales).T
+        scores = self.rows @ scaled - means @ scaled
+        scores = scores if self.weights is None else (scores.T * self.weights).T
+        images = self.rows.T @ scores - np.multiply.outer(means, scores.sum(axis=0))
+        return np.asarray((images.T * scales).T / self.standard.divisor)
 
     @cached_property
     def by_column(self) -> Any:

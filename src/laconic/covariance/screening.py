@@ -21,7 +21,7 @@ from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance
 from laconic.covariance.of_rows import Standard, covariance_from_gram, standardize
 from laconic.covariance.views import ScreenedCovariance
-from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
+from laconic.data.passes import FirstPart, FirstPass, GramPass, ProductPass
 from laconic.data.rows import Job, Part, PassProgress, Source
 
 # At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
@@ -117,23 +117,17 @@ class Screening:
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
-        standard = self.standard
-        expand = self.source.sparse and standard.expands
-        centers = None if expand else standard.means[columns]
-        found = self._gram(columns, centers)
-        inner = covariance_from_gram(found.gram, found.depth, columns, centers, self.first.moments, standard)
+        standard, needed = self.standard, COPIES * 8 * len(columns) ** 2
+        centers = None if self.source.sparse and standard.expands else standard.means[columns]
+        check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
+        work = f"products of {len(columns):,} columns, {memory_in_words(needed)}"
+        part = self.run(GramPass(columns, centers), work)
+        check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests.part(columns)))
+        inner = covariance_from_gram(part.gram, part.depth, columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
         errors = np.maximum(standard.own**2 * (1 + 1e-15) - self.variances, 0.0)
         return ScreenedCovariance(inner, columns, self.variances, errors, slack=standard.slack, screening=self)
-
-    def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
-        needed = COPIES * 8 * len(columns) ** 2
-        check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
-        memory = memory_in_words(needed)
-        part = self.run(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
-        check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests.part(columns)))
-        return part
 
     def _by_products(self, count: int) -> Indices:
         """Return the columns with the largest entries in the leading directions of S."""

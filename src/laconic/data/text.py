@@ -91,7 +91,8 @@ class TextFile:
     def _find_decimal(self, first: list[list[str]]) -> str:
         """Return the decimal sign, which the first lines tell, or else the first other line with one."""
         with self._text() as (_, text):
-            others = (fields for _, fields in islice(fields_of(text, self.sep), len(first), None))
+            next(text)
+            others = (fields for _, fields in fields_of((line for line in text if re.search("[,.]", line)), self.sep))
             for cells in chain([list(chain.from_iterable(first))], others):
                 if any_decimal_comma(cells):
                     return ","
