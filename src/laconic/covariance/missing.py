@@ -177,8 +177,8 @@ class PresentValues(Screening):
             weights = counted(rows, self.weights)
             (found, steps, converged), used = self._estimate(rows, weights, iterations, ridge)
             missing = MissingValues("em", missing.counts, steps, converged, used)
-            means[columns] += found.mean / units
-            own, sizes, weight = found.covariance, np.sqrt(found.covariance.diagonal()), float(weights.sum())
+            means[columns] += found[0] / units
+            own, sizes, weight = found[1:], np.sqrt(found[1:].diagonal()), float(weights.sum())
             squares = None if count_rows(self.weights) else float((weights**2).sum())
             divisor = float(divisor_of(weight, squares)) if self.center else weight
             if self.scale:
@@ -248,22 +248,9 @@ class SingularError(ValueError):
     """The covariance is singular, so that rows cannot be completed."""
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A mean and a covariance on the way."""
-
-    mean: Floats
-    covariance: Floats
-
-    def change(self, new: "Point") -> float:
-        """Return the largest change of an entry, in units of standard deviations and their products."""
-        sizes = np.sqrt(new.covariance.diagonal())
-        entries = np.abs(new.covariance - self.covariance) / np.multiply.outer(sizes, sizes)
-        return max(float((np.abs(new.mean - self.mean) / sizes).max()), float(entries.max()))
-
-
-# A point, the number of steps behind it, and whether another step would change nothing that matters.
-Estimate: TypeAlias = tuple[Point, int, bool]
+# A mean and below it a covariance, in one array; the number of steps behind them; and whether another step would change
+# nothing that matters.
+Estimate: TypeAlias = tuple[Floats, int, bool]
 
 
 def expectation_maximization(
@@ -276,22 +263,22 @@ def expectation_maximization(
     or an error raised if there is none.
     """
     n, weight = rows.shape[1], float(weights.sum())
-    point = Point(np.zeros(n), np.eye(n))
-    before: list[Point] = []  # the points since the last leap
-    instead: Point | None = None  # where to go on if the present point, a leap, turns out to be worse
+    point = np.vstack([np.zeros(n), np.eye(n)])
+    before: list[Floats] = []  # the points since the last leap
+    instead: Floats | None = None  # where to go on if the present point, a leap, turns out to be worse
     found: Estimate | None = None
     best = -np.inf
     with monitor.watch():
         for number in range(1, (iterations or MOST_ITERATIONS) + 1):
             monitor.tick(f"EM, step {number}")
             try:
-                precision, determinant = _inverse(point.covariance)
+                precision, determinant = _inverse(point[1:])
             except SingularError:
                 if instead is None:
                     raise
                 point, instead, before = instead, None, []
-                precision, determinant = _inverse(point.covariance)
-            sums, products, likelihood = expectation(rows, weights, point.mean, precision)
+                precision, determinant = _inverse(point[1:])
+            sums, products, likelihood = expectation(rows, weights, point[0], precision)
             value = likelihood / weight - 0.5 * determinant
             value -= 0.5 * ridge * (determinant + float(precision.trace()))
             if instead is not None and found is not None and value < best - WORSE:
@@ -302,14 +289,17 @@ def expectation_maximization(
             shift = sums / weight if center else np.zeros(n)
             moments = products / weight - np.multiply.outer(shift, shift)
             moments.flat[:: n + 1] += ridge
-            new = Point(point.mean + shift, 0.5 * (moments + moments.T) / (1 + ridge))
-            converged = point.change(new) <= TOLERANCE
+            new = np.vstack([point[0] + shift, 0.5 * (moments + moments.T) / (1 + ridge)])
+            sizes = np.sqrt(new[1:].diagonal())
+            units = np.vstack([sizes, np.multiply.outer(sizes, sizes)])
+            converged = bool((np.abs(new - point) / units).max() <= TOLERANCE)
             found = new, number, converged
             if converged and not iterations:
                 break
             before, point = [] if leapt else [*before, point], new
             if len(before) == 2:
-                point, instead = _leap([*before, point]), point
+                (x0, x1), instead = before, new
+                point = x0 + 2 * LEAP * (x1 - x0) + LEAP**2 * ((new - x1) - (x1 - x0))
     if found is None:
         if monitor.stopped is Stop.TIME_LIMIT:
             raise TimeoutError("The time limit was reached before the first step of EM; give more time.")
@@ -378,15 +368,6 @@ def _complete(
             products += added.reshape(products.shape)
             total += float(sizes @ determinants)
     return total
-
-
-def _leap(points: Sequence[Point]) -> Point:
-    """Return the point to which three points lead."""
-
-    def ahead(x0: Floats, x1: Floats, x2: Floats) -> Floats:
-        return x0 + 2 * LEAP * (x1 - x0) + LEAP**2 * ((x2 - x1) - (x1 - x0))
-
-    return Point(ahead(*(point.mean for point in points)), ahead(*(point.covariance for point in points)))
 
 
 def _inverse(covariance: Floats) -> tuple[Floats, float]:
