@@ -383,16 +383,11 @@ class DeflatedCovariance(Covariance):
         before = self.base.known_semidefinite_shift
         if before is None:
             return math.inf, math.inf
-        if self.at_hand is None:
+        if self.rule.semidefinite or self.at_hand is None:
             return self.rule.distance_from_semidefinite(self._deflated, before)
         # The sum of c zz' makes the whole matrix of Hotelling's deflation semidefinite again.
-        excess = self._excess(before)
-        return excess, math.inf if self.rule.semidefinite else excess
-
-    def _excess(self, before: float) -> float:
-        if self.rule.semidefinite:
-            return self.rule.distance_from_semidefinite(self._deflated, before)[0]
-        return subtracted(self._deflated, before)
+        excess = subtracted(self._deflated, before)
+        return excess, excess
 
     @cached_property
     def known_semidefinite_shift(self) -> float | None:
@@ -409,8 +404,10 @@ class DeflatedCovariance(Covariance):
         before = self.base.excess(features)
         if before is None or any(step.direction[features].any() for step in self.steps):
             return None
+        if not self.rule.semidefinite:
+            return subtracted(self._deflated, before)
         hidden = self.at_hand is not None and not np.isin(features, self.at_hand).any()
-        return self._excess(before) if hidden or not self.rule.semidefinite else None
+        return self.rule.distance_from_semidefinite(self._deflated, before)[0] if hidden else None
 
 
 class Deflation:
