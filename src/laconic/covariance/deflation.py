@@ -253,6 +253,8 @@ class DeflatedCovariance(Covariance):
     the row sums of |W|, is not much too large.
     """
 
+    base: Covariance
+
     def __init__(self, base: Covariance, rule: Rule, steps: tuple[Step, ...]) -> None:
         self.base, self.rule, self.steps = base, rule, steps
         columns, blocks = zip(*(rule.correction(step) for step in steps), strict=True)
@@ -311,10 +313,6 @@ class DeflatedCovariance(Covariance):
         error = sizes * gamma(operations) + spread * float(spread[used] @ size)
         return rest, np.asarray(grown(error, operations))
 
-    @property
-    def eigenproblem_size(self) -> int:
-        return self.base.eigenproblem_size
-
     def row_parts(self) -> Iterator[tuple[Floats, Floats]] | None:
         parts = self.base.row_parts()
         if parts is None:
@@ -337,10 +335,6 @@ class DeflatedCovariance(Covariance):
     @cached_property
     def rounding_unit(self) -> float:
         return max(float(np.abs(self.diagonal).max()), self.base.rounding_unit)
-
-    @cached_property
-    def magnitude(self) -> float:
-        return self.base.magnitude
 
     @cached_property
     def size(self) -> Floats:

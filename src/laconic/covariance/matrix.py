@@ -61,6 +61,8 @@ class Covariance(ABC):
     semidefinite: bool = True
     #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
     written_out: bool = False
+    #: The covariance that S is a part of, or deflated from. Otherwise None.
+    base: "Covariance | None" = None
     #: If these are some of the features of a larger covariance: their places there. Otherwise None.
     keep: Indices | None = None
     #: The features whose entries of S can be computed; None for all. Of the others only the variances are known.
@@ -98,7 +100,7 @@ class Covariance(ABC):
     @property
     def eigenproblem_size(self) -> int:
         """The size of the smallest matrix that gives the largest eigenvalue of S."""
-        return self.n_features
+        return self.n_features if self.base is None else min(self.base.eigenproblem_size, self.n_features)
 
     @abstractmethod
     def _diagonal(self) -> Floats:
@@ -166,6 +168,8 @@ class Covariance(ABC):
     @cached_property
     def magnitude(self) -> float:
         """About the root of the largest entry of the data behind S, which tells whether S is in range for proofs."""
+        if self.base is not None:
+            return self.base.magnitude
         return math.sqrt(float(np.abs(self.diagonal).max(initial=0.0)))
 
     def columns(self, indices: Indices) -> Floats:

@@ -29,6 +29,8 @@ NOT_AT_HAND = "The rows of some features are not at hand: only their variances w
 class SubsetCovariance(Covariance):
     """The principal submatrix of `base` on the features `keep`, as a view."""
 
+    base: Covariance
+
     def __init__(self, base: Covariance, keep: Indices) -> None:
         self.base = base
         self.keep: Indices = keep
@@ -60,10 +62,6 @@ class SubsetCovariance(Covariance):
             return revised(self, self.base, self.keep, np.empty(0, dtype=np.intp), count, monitor)
         return super()._look_at_pairs(count, monitor)
 
-    @property
-    def eigenproblem_size(self) -> int:
-        return min(self.base.eigenproblem_size, self.n_features)
-
     def _diagonal(self) -> Floats:
         return self.base.diagonal[self.keep]
 
@@ -79,10 +77,6 @@ class SubsetCovariance(Covariance):
     @cached_property
     def size(self) -> Floats:
         return self.base.size[self.keep]
-
-    @cached_property
-    def magnitude(self) -> float:
-        return self.base.magnitude
 
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
