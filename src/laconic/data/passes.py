@@ -266,15 +266,7 @@ def mixed(values: Any) -> Words:
 
 
 def digest_of(data: Any) -> str:
-    """Return the digest of an array, a sparse matrix, or an object whose `digest_parts` lists texts and data."""
-    if hasattr(data, "digest_parts"):
-        parts = data.digest_parts()
-        if len(parts) == 1:
-            return digest_of(parts[0])
-        state = hashlib.sha256()
-        for part in parts:
-            state.update((part if isinstance(part, str) else digest_of(part)).encode())
-        return state.hexdigest()
+    """Return the digest of an array or a sparse matrix."""
     if sp.issparse(data):
         data = data if data.format in ("csr", "csc") else data.tocsr()
         return ColumnDigests.of(without_duplicates(data)).hexdigest()

@@ -188,7 +188,11 @@ def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[
     # scikit-learn takes a second to import, and most of this room does not need it.
     from sklearn.utils import check_array
 
-    check_two_rows(X, name=name)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] < 2:
+        # scikit-learn looks for n_samples in the message.
+        rows = "1 row" if shape[0] == 1 else "no rows"
+        raise ValueError(f"{name} has {rows} (n_samples={shape[0]}); at least two are needed.")
     names = feature_names_of(X)
     dtypes = [np.float64, np.float32]
     rows = check_array(X, accept_sparse=("csr", "csc"), dtype=dtypes, ensure_all_finite=False, input_name=name)
@@ -203,14 +207,6 @@ def without_duplicates(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def check_two_rows(X: Any, *, name: str = "X") -> None:
-    """Raise a ValueError if a table has fewer than two rows. It gives `n_samples`, for which scikit-learn looks."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[0] < 2:
-        rows = "1 row" if shape[0] == 1 else "no rows"
-        raise ValueError(f"{name} has {rows} (n_samples={shape[0]}); at least two are needed.")
 
 
 def check_finite(
