@@ -51,7 +51,7 @@ def assert_same_passes(source, X):
         assert gram.column_digests.agrees_with(expected.column_digests)
         close(gram.gram, expected.gram)
     product, expected = (s.reduce(ProductPass(centers, vectors)) for s in (source, memory))
-    close(product.images, expected.images)
+    close(product, expected)
 
 
 CHUNKS = [(ROWS, COLUMNS), (50, 7), ((3, 200, 27), (20, 4))]
@@ -264,7 +264,7 @@ def test_a_large_job_is_sent_without_a_warning(client):  # noqa: ARG001
     rows = sp.random_array((50, p), density=1e-3, rng=0, format="csr")
     array = da.concatenate([da.from_delayed(dask.delayed(x), (10, p), meta=rows[:0]) for x in _tens(rows)])
     part = open_source(array).reduce(ProductPass(np.zeros(p), vectors))
-    close(part.images, rows.T @ (rows @ vectors))
+    close(part, rows.T @ (rows @ vectors))
 
 
 def _tens(rows):

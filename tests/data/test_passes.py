@@ -92,7 +92,7 @@ def test_products_with_vectors():
     expected = (X - m).T @ ((X - m) @ V)
     for rows in (X, sp.csr_array(X)):
         part = in_blocks(rows, 11).reduce(ProductPass(m, V))
-        assert np.allclose(part.images, expected, rtol=1e-10)
+        assert np.allclose(part, expected, rtol=1e-10)
 
 
 def table(seed, n=50, p=4, mean=0.0):

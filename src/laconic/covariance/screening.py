@@ -113,7 +113,7 @@ class Screening:
     def product(self, vectors: Floats, work: str) -> Floats:
         """Return S times vectors, up to the divisor, in one pass."""
         scales = self.standard.scales[:, None]
-        return self.run(ProductPass(self.standard.means, vectors * scales), work).images * scales
+        return self.run(ProductPass(self.standard.means, vectors * scales), work) * scales
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""

@@ -345,25 +345,16 @@ class GramPass(Job[GramPart]):
 
 
 @dataclass(frozen=True, eq=False)
-class ProductPart:
-    """The product of the centred rows, transposed, with their own scores."""
-
-    n_rows: int
-    images: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class ProductPass(Job[ProductPart]):
+class ProductPass(Job[Floats]):
     """(X - 1m')'(X - 1m')V for a block V of vectors: the data as an operator."""
 
     means: Floats
     vectors: Floats
     columns: None = None
 
-    def of(self, rows: Any, first_row: int = 0) -> ProductPart:  # noqa: ARG002
+    def of(self, rows: Any, first_row: int = 0) -> Floats:  # noqa: ARG002
         scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
-        images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))
-        return ProductPart(rows.shape[0], images)
+        return np.asarray(rows.T @ scores - np.multiply.outer(self.means, scores.sum(axis=0)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

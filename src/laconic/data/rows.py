@@ -12,7 +12,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -37,7 +37,7 @@ from laconic.data.tables import (
 BLOCK_NUMBERS = 4_000_000
 
 
-Part = TypeVar("Part")  # a dataclass of numbers and arrays
+Part = TypeVar("Part")  # an array, or a dataclass of numbers and arrays
 
 
 class Block(NamedTuple):
@@ -61,11 +61,14 @@ class Job(ABC, Generic[Part]):
         """Return the part of the rows of `first`, followed by those of `second`: by default the sums of all numbers."""
 
         def plus(a: Any, b: Any) -> Any:
-            return None if a is None else a.merge(b) if hasattr(a, "merge") else a + b
+            if hasattr(a, "merge"):
+                return a.merge(b)
+            if is_dataclass(a):
+                return replace(a, **{one.name: plus(getattr(a, one.name), getattr(b, one.name)) for one in fields(a)})  # type: ignore[type-var]
+            return None if a is None else a + b
 
-        names = [entry.name for entry in fields(first)]  # type: ignore[arg-type]
-        pairs = ((getattr(first, name), getattr(second, name)) for name in names)
-        return type(first)(*(plus(a, b) for a, b in pairs))
+        total: Part = plus(first, second)
+        return total
 
 
 @dataclass
