@@ -350,6 +350,11 @@ class DeflatedCovariance(Covariance):
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return np.asarray(self.base.block(rows, columns) - self.factors[rows] @ self.core @ self.factors[columns].T)
 
+    def submatrices(self, supports: Indices) -> Floats:
+        rows = self.factors[supports]
+        correction = rows @ self.core @ rows.transpose(0, 2, 1)
+        return self.base.submatrices(supports) - 0.5 * (correction + correction.transpose(0, 2, 1))
+
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(indices) - self.factors @ (self.core @ self.factors[indices].T)
 
