@@ -85,9 +85,6 @@ class ProvedEigenvalue(NamedTuple):
     estimate: float
 
 
-NO_EIGENVALUE_BOUND = ProvedEigenvalue(math.inf, math.inf)
-
-
 def proved_largest_eigenvalue(M: Floats) -> ProvedEigenvalue:
     """Return an upper bound on the largest eigenvalue of a symmetric matrix, and its estimate.
 
@@ -222,7 +219,7 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     if largest == 0.0:
         return ProvedEigenvalue(0.0, 0.0)
     if not math.isfinite(largest):
-        return NO_EIGENVALUE_BOUND
+        return ProvedEigenvalue(math.inf, math.inf)
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):

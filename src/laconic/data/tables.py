@@ -233,13 +233,8 @@ def check_finite(
     count = int(bad.sum())
     if not count:
         return
-    if sp.issparse(X):
-        triples = X.tocoo()
-        bad = np.isinf(triples.data) if allow_missing else ~np.isfinite(triples.data)
-        rows, columns, entries = triples.row[bad], triples.col[bad], triples.data[bad]
-    else:
-        rows, columns = np.nonzero(bad)
-        entries = X[bad]
+    rows, columns = (places[bad] for places in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
+    entries = values[bad]
 
     def label(column: int) -> str:
         return repr(feature_names[column]) if feature_names is not None else str(column)
