@@ -1,7 +1,7 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
-The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They, `choosing` and `resampling`
- run only if they are named.
+The parts `large`, `ssvd`, `missing` and `wide` need 15 GB of disk, R, or half an hour. They, `choosing` and
+`resampling` run only if they are named.
 """
 
 import importlib
@@ -20,6 +20,7 @@ ON_REQUEST = {
     "large": "Large data",
     "missing": "Missing values",
     "resampling": "Rows drawn again",
+    "wide": "Wide standardised data",
     "ssvd": "Compared with ssvd",
 }
 

@@ -155,6 +155,8 @@ WORTHWHILE = 0.05
 POLISH = 20
 # A tree that is worth its root has at least this many nodes.
 FEWEST_NODES = 20
+# After a look at all pairs of features a tree may do as much again. So many products take as long as a unit of its work.
+PRODUCTS_OF_A_UNIT = 1e5
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
 
@@ -221,6 +223,7 @@ class _Proof:
         self.ledger = Ledger(problem.covariance, self.k, problem.forced)
         self.levels = [_Level(None)]
         self.again: set[tuple[int, int]] = set()
+        self.looked = 0.0  # the work of the look at all pairs of features
         self.failed: list[str] = []
         self.status: Status | None = None
 
@@ -333,6 +336,7 @@ class _Proof:
         if self.closed or k == 1 or part.pairs_cost > self.effort.products:
             return
         part.pairs(k - 1, self.monitor)
+        self.looked = part.pairs_cost / PRODUCTS_OF_A_UNIT
         self.add(RowSumWitness())
         if self.closed:
             return
@@ -478,7 +482,7 @@ class _Proof:
         n = len(self.kept)
         if self.closed or self.k >= n:
             return
-        if n > self.effort.features:
+        if n > max(self.effort.features, np.sqrt(self.looked / FEWEST_NODES)):
             if self.effort.features > SMALL:
                 self.status = Status.TOO_MANY
                 self.best = with_note(
@@ -494,7 +498,7 @@ class _Proof:
             first = better if better.value > first.value * (1 + EQUAL) else first
         limit = self.effort.node_limit
         if np.isfinite(self.effort.work):
-            limit = max(FEWEST_NODES, int(self.effort.work / n**2))
+            limit = max(FEWEST_NODES, int(max(self.effort.work, self.looked) / n**2))
         tree = TreeSearch(self.effort.gap, limit, self.effort.workers)
         found = tree.search(problem, first, self.target)
         if found.value > self.best.value * (1 + EQUAL):

@@ -41,7 +41,7 @@ CHEAP = 10**10
 EXPENSIVE = 2 * 10**11
 # Rows of S in one product: at least so many, so that it is fast, and more while it has at most so many entries. Their
 # largest entries are sought in parts of at most so many entries.
-ROWS_IN_A_BLOCK, BLOCK, PART = 256, 2**23, 2**21
+ROWS_IN_A_BLOCK, BLOCK, PART = 128, 2**20, 2**20
 # More threads than this would hold more blocks at once than memory allows.
 MOST_THREADS = 8
 # Numbers in single precision that may be held: 1.5 GB.
@@ -244,7 +244,7 @@ def _lists(entries: Any, count: int, cut: float) -> tuple[Floats, Indices, _Foun
     n, groups, kind = entries.shape[1], GROUPS * count, entries.dtype.type
     heads, whole = entries, n - n % max(groups, 1)
     if n >= 4 * groups > 0:
-        maxima = entries[:, :whole].reshape(len(entries), -1, groups).max(axis=1)
+        maxima = entries[:, :whole].reshape(len(entries), whole // groups, groups).max(axis=1)
         heads = np.concatenate([maxima, entries[:, whole:]], axis=1)
     place = heads.shape[1] - max(count, 1)
     least = np.partition(heads, place, axis=1)[:, place]

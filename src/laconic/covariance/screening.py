@@ -32,7 +32,7 @@ MOST_COLUMNS = 2048
 SHARE = 0.03
 FEWEST_FIRST, MOST_FIRST = 300, 1000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
-DECAY = 2.0
+DECAY = 10.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
 DIRECTIONS, PRODUCT_PASSES = 16, 3
 # Columns are added at most this often, in one or two passes each.
