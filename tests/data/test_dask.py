@@ -81,7 +81,7 @@ def test_large_chunks_are_worked_on_in_slices(kind, monkeypatch):
     pieces = [KINDS[kind](table()[:, CHOSEN[:2]]), KINDS[kind](table()[:, CHOSEN[2:]])]
     part = _part(GramPass(CHOSEN, None), 0, 0, pieces)
     close(part.gram, table()[:, CHOSEN].T @ table()[:, CHOSEN])
-    assert part.n_rows == ROWS
+    assert part.column_digests.n_rows == ROWS
 
 
 def test_chunks_of_unknown_type():

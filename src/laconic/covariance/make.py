@@ -187,7 +187,7 @@ def make(
         standard.means,
         standard.scales,
         standard.constant,
-        _digest(rows, row_weights, screening.digest if "first" in vars(screening) else ""),
+        lambda: _digest(rows, row_weights, screening),
         rows,
         missing,
         name,
@@ -377,14 +377,10 @@ def _read(source: Source, n_rows: int | None = None) -> Any:
     return sp.csr_array(sp.vstack(blocks)) if source.sparse else np.concatenate(blocks)
 
 
-def _digest(rows: Any, weights: Floats | None, known: str) -> Callable[[], str]:
-    """Return a function that computes the digest of rows and weights; `known` is that of the rows after a pass."""
-
-    def digest() -> str:
-        own = known or digest_of(rows)
-        return own if weights is None else hashlib.sha256(f"{own} {digest_of(weights)}".encode()).hexdigest()
-
-    return digest
+def _digest(rows: Any, weights: Floats | None, screening: Screening) -> str:
+    """Return the digest of rows and weights. After a pass over the rows, theirs is known."""
+    own = screening.digest if "first" in vars(screening) else digest_of(rows)
+    return own if weights is None else hashlib.sha256(f"{own} {digest_of(weights)}".encode()).hexdigest()
 
 
 def _digest_of_operator(S: Covariance) -> str:

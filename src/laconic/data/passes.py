@@ -275,22 +275,17 @@ def digest_of(data: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class OfColumns:
-    """A part of a pass: what it says about the columns, and their digests."""
+class FirstPart:
+    """The digests and moments of all columns, in which a missing value counts as zero, and the missing values."""
 
     column_digests: ColumnDigests
+    moments: Moments
+    missing: Indices  # their number in each column
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return self.column_digests.n_rows
-
-
-@dataclass(frozen=True, eq=False)
-class FirstPart(OfColumns):
-    """The digests and moments of all columns, in which a missing value counts as zero, and the missing values."""
-
-    moments: Moments
-    missing: Indices  # their number in each column
 
     @property
     def present_means(self) -> Floats:
@@ -322,9 +317,10 @@ class FirstPass(Job[FirstPart]):
 
 
 @dataclass(frozen=True, eq=False)
-class GramPart(OfColumns):
+class GramPart:
     """The Gram matrix of some columns over some rows, and the digests of these columns."""
 
+    column_digests: ColumnDigests
     gram: Floats
     depth: int  # the largest number of roundings in a row behind an entry
 
@@ -358,13 +354,14 @@ class ProductPass(Job[Floats]):
 
 
 @dataclass(frozen=True, eq=False)
-class PairwisePart(OfColumns):
+class PairwisePart:
     """Sums over the rows that have both values, for each pair of columns (i, j).
 
     With w the weights of the rows and x the values about the centers: the sum of w, of w^2 (None if all weights of the
     table are whole), of w x_i, of w x_i x_j, and of w x_i^2.
     """
 
+    column_digests: ColumnDigests
     weights: Floats
     sums: Floats
     products: Floats
