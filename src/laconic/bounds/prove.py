@@ -155,7 +155,8 @@ WORTHWHILE = 0.05
 POLISH = 20
 # A tree that is worth its root has at least this many nodes.
 FEWEST_NODES = 20
-# After a look at all pairs of features a tree may do as much again. So many products take as long as a unit of its work.
+# After a look at all pairs of features a tree may do as much again.
+# So many products take as long as a unit of its work.
 PRODUCTS_OF_A_UNIT = 1e5
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
