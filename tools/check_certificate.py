@@ -794,7 +794,8 @@ def l0(A, W, rho, k):
     second = rho * lengths * (1 - gamma(q + 12)) - squares * rest**2 * (1 + 16 * U)
     d = np.maximum(first, second)
     c = rho * (squares - rho) / np.where(d > 0, d, 1.0) * (1 + 16 * U)
-    plain = ~((d > 0) & (c * lengths < 1e6 * squares))
+    # With a penalty near zero, d is only rounding.
+    plain = ~((d > 0) & (c * lengths < 1e6 * squares) & (rho > 1e-15 * squares))
     W, c = np.where(plain, A, W), np.where(plain, 1.0 - rho / squares + 4 * U, c)
     B = W * np.sqrt(c)
     Y = B @ B.T if len(B) <= B.shape[1] else B.T @ B

@@ -314,6 +314,18 @@ def test_other_methods_see_the_features_at_hand(counts, method):
     assert all(c is None or verify(c, counts) for c in model.certificates_)
 
 
+def test_no_tree_is_grown_where_hidden_features_alone_reach_more():
+    """Eight hidden variances are larger than the best bound on the features at hand, and no tree changes that."""
+    rows = np.random.default_rng(0).standard_normal((200, 60)) * np.linspace(1.2, 1, 60)
+    covariance = Screening(ArraySource(rows)).with_columns(np.arange(30))
+    problem = Problem(covariance, 8)
+    best, bound = prove(problem, solve_at_hand(Auto(), problem), "tight")
+    assert best.status is Status.TOO_MANY
+    assert "only the variances are used" in best.reason
+    assert "branch and bound" not in best.reason
+    assert bound.value >= -np.sort(-rows.var(axis=0, ddof=1)[30:])[:8].sum()
+
+
 def test_thousands_of_words_are_proved_by_the_few_that_vary():
     """Counts of words that fall off as those of texts do, some of which go together."""
     rng = np.random.default_rng(0)

@@ -56,6 +56,22 @@ def test_ctrl_c_stops_the_blocks_around_too_and_no_later_run():
 
 
 @pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_is_not_forgotten_by_a_later_block_inside():
+    with Monitor() as whole:
+        signal.raise_signal(signal.SIGINT)
+        for _ in range(2):
+            part = whole.part(2)
+            with part.watch():
+                part.tick()
+                pytest.fail("the block went on")
+            assert part.stopped is Stop.INTERRUPTED
+        assert whole.is_over
+        with pytest.raises(KeyboardInterrupt), whole.part(2):
+            signal.raise_signal(signal.SIGINT)
+    assert not whole.is_over
+
+
+@pytest.mark.usefixtures("python_s_handler")
 def test_the_second_ctrl_c_does_not_wait():
     monitor = Monitor()
     with monitor.watch():

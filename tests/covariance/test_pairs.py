@@ -161,6 +161,15 @@ def test_subset_of_few_features(precision):
     check(SubsetCovariance(S, keep), S.submatrix(keep), 3, precision)
 
 
+@pytest.mark.parametrize("kind", [sp.csr_array, np.asarray])
+def test_columns_left_out_that_are_in_no_list(kind):
+    """A constant column is left out, and no row has to be looked at again."""
+    X = standardised(7, n=300)
+    X[:, 9] = 1.0
+    S, keep = covariance_of(kind(X), scale=True)[0], np.delete(np.arange(300), 9)
+    check(SubsetCovariance(S, keep), S.submatrix(keep), 2, 1e-10)
+
+
 def test_the_look_is_kept(monkeypatch):
     S = covariance_of(standardised(6))[0]
     S.pairs(3)

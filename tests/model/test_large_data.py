@@ -164,11 +164,26 @@ def test_standardised_rows_get_the_same_answer_in_every_container(tmp_path):
         assert model.lower_bound_ == pytest.approx(found[0].lower_bound_, rel=1e-12)
 
 
+def test_variances_that_decay_too_little_hide_no_columns(tmp_path):
+    """Two components of words in a few rows: every container gives the gap of the array, whose pairs are all known."""
+    rng = np.random.default_rng(3)
+    X = 1.0 + rng.poisson(0.8 / (1 + np.arange(2500)) ** 0.3, (100, 2500))
+    X[np.arange(2500) % 100, np.arange(2500)] += 1.0  # no column is constant
+    np.save(tmp_path / "rows.npy", X)
+    array = SparsePCA(2, cardinality=6).fit(X)
+    assert (array.gap_ < 0.4).all()
+    for data in (sp.csr_array(X), [X[:20], X[20:]], tmp_path / "rows.npy"):
+        model = SparsePCA(2, cardinality=6).fit(data)
+        assert all(np.array_equal(*pair) for pair in zip(model.supports_, array.supports_, strict=True))
+        assert model.upper_bound_ == pytest.approx(array.upper_bound_, rel=1e-6)
+        assert verify(model.certificates_[1], X)
+
+
 def test_rows_that_do_not_fit_are_searched_by_products(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.standard_normal((60, 2600))
     X[:, :10] += 3 * rng.standard_normal((60, 1))
-    monkeypatch.setattr(sys.modules["laconic.covariance.make"], "READ_NUMBERS", 1000)
+    monkeypatch.setattr(sys.modules["laconic.covariance.screening"], "READ_NUMBERS", 1000)
     source = Counted(X, 7)
     with pytest.warns(UserWarning, match="similar variances"):
         model = SparsePCA(cardinality=10, scale=True, proof=None).fit(source)

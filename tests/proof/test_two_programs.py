@@ -1,15 +1,19 @@
-"""The gate and the stand-alone checker on random witnesses: both bounds are true, and they are the same."""
+"""The gate and the stand-alone checker on random witnesses and on fits: both bounds are true, and they are the same."""
 
 import json
 
 import numpy as np
 import pytest
-from forging import best_value, checker
+import scipy.sparse as sp
+from forging import best_value, checker, largest
 from test_witness_tree import Planter
 
 from helpers import random_psd
+from laconic import SparsePCA, verify
 from laconic.core import store
 from laconic.covariance import DenseCovariance
+from laconic.covariance.deflation import DEFLATIONS
+from laconic.methods import Auto
 from laconic.proof import proved_upper
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness_dual import DualWitness
@@ -186,3 +190,68 @@ def test_steps_do_not_prove_too_much(name, inside):
     S[0, 1:] = S[1:, 0] = 0
     bound = compare(S, 3, FALSE[name], inside)
     assert bound is None or bound >= 3 - len(inside)
+
+
+@pytest.fixture
+def small_is_large(monkeypatch):
+    """Limits that lead small problems along the way of large ones, with products in single precision."""
+    for limit, value in {
+        "bounds.prove.SMALL": 3,
+        "bounds.prove.FEW_SUPPORTS": 0,
+        "bounds.reduction.FEWEST": 4,
+        "bounds.fixing.SUPPORTS_ONE_BY_ONE": 3,
+        "relaxations.row_steps.KEEP_ALL": 5,
+        "covariance.pairs.CHEAP": 0,
+    }.items():
+        monkeypatch.setattr(f"laconic.{limit}", value)
+
+
+def any_fit(rng):
+    """A fit with any settings, and its data: tall or wide rows of any kind and container, or any symmetric matrix."""
+    n = int(rng.integers(4, 10))
+    X = rng.standard_normal((int(rng.choice([n // 2 + 1, n, 3 * n])), n))
+    X = [X, X * 0.6 ** np.arange(n), X + 2 * X[:, :1], X * (rng.random(X.shape) < 0.5), np.rint(2 * X)][rng.integers(5)]
+    X = X * 10.0 ** (rng.integers(-25, 25) * (rng.random() < 0.3))
+    if rng.random() < 0.2:
+        X[:, 0] = X[0, 0]
+    k, several = int(rng.integers(2, n)), int(rng.choice([1, 2, 3]))
+    settings = {"n_components": several, "cardinality": k, "proof": ["fast", "tight", "exact"][rng.integers(3)]}
+    settings |= {"deflation": list(DEFLATIONS)[rng.integers(5)], "method": Auto(exhaustive=0)}
+    settings |= {"forced_in": [n - 1]} if rng.random() < 0.2 else {}
+    if rng.random() < 0.3:
+        S = np.cov(X, rowvar=False)
+        S -= rng.random() * np.abs(S).max() * 0.3 * np.eye(n)
+        return SparsePCA(**settings).fit_covariance(S), S
+    data = [X, sp.csr_array(X), sp.csc_array(X), X.astype(np.float32), np.asfortranarray(X)][rng.integers(5)]
+    return SparsePCA(scale=bool(rng.random() < 0.5), **settings).fit(data), data
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 40))])
+def test_fits_of_all_kinds(block, tmp_path):
+    """The truth lies between the bounds of every certificate, and both programs accept it."""
+    tool, fitted, used = checker(), 0, set()
+    for seed in range(block * 50, block * 50 + 50):
+        try:
+            model, data = any_fit(np.random.default_rng(seed))
+        except ValueError:  # fewer components than asked for, or a feature forced in that does not vary
+            continue
+        table = np.asarray(data.toarray() if sp.issparse(data) else data, dtype=float)
+        for certificate in model.certificates_:
+            assert verify(certificate, data), seed
+            path = certificate.save(tmp_path / "proof.json")
+            assert tool.check(path, table)
+            content = tool.read_certificate(path)
+            S = whole = tool.matrix_of(content, table, None)
+            if content["deflation"] is not None:
+                S = tool.deflated(S, content["deflation"], content["earlier"])
+            best, room = largest(S.S, content, certificate.cardinalities[0]), 1e-12 * np.abs(whole.S).max()
+            assert certificate.lower - room <= best <= certificate.upper + room, seed
+            if model.proof != "fast":
+                assert certificate.upper - best <= 2e-6 * best + 1e-9 * np.abs(whole.S).max(), seed
+            steps = getattr(certificate.witness, "steps", ())
+            used |= {type(certificate.witness), *(type(step.how) for step in steps)}
+            fitted += 1
+    assert fitted > 50
+    assert len(used) >= 6, used

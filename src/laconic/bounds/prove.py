@@ -483,13 +483,14 @@ class _Proof:
         n = len(self.kept)
         if self.closed or self.k >= n:
             return
-        if n > max(self.effort.features, np.sqrt(self.looked / FEWEST_NODES)):
+        hidden_alone = self._hidden_alone()
+        if hidden_alone or n > max(self.effort.features, np.sqrt(self.looked / FEWEST_NODES)):
             if self.effort.features > SMALL:
                 self.status = Status.TOO_MANY
-                self.best = with_note(
-                    self.best,
-                    f"{n:,} features may be in a better support, and a tree is grown on at most {WRITE_OUT_LIMIT:,}",
-                )
+                note = f"{n:,} features may be in a better support, and a tree is grown on at most {WRITE_OUT_LIMIT:,}"
+                if hidden_alone:
+                    note = "features of which only the variances are used may be in a better support, and no tree helps"
+                self.best = with_note(self.best, note)
             return
         forced = np.searchsorted(self.kept, self.problem.forced)
         problem = replace(self.problem, covariance=self.part, forced=forced)
@@ -508,6 +509,13 @@ class _Proof:
         self.status = found.status
         self.best = with_note(self.best, found.reason)
         self._cover_hidden()
+
+    def _hidden_alone(self) -> bool:
+        """Whether supports of hidden features alone reach as much as all others: no tree lowers the bound then."""
+        if len(self.levels) < 2 or self.levels[1].rows is not None:
+            return False
+        alone = self._hidden(1).get(self.k)
+        return alone is not None and alone.value >= self._bound(1)
 
     def _divide_for(self, q: int, start: Solution, enough: float) -> None:
         """Grow a tree for a smaller number of features, until its bound is low enough."""

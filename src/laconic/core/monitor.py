@@ -54,9 +54,10 @@ class _CtrlC:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Remember Ctrl-C in this block, unless another handler is set or this one is active already."""
+        """Remember Ctrl-C in this block, unless another handler is set or a block around this one remembers it."""
         own = threading.current_thread() is threading.main_thread()
-        if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        # After Ctrl-C the default handler is back, and the block around this one still has to see that it was pressed.
+        if not own or self.pressed or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
             return
         signal.signal(signal.SIGINT, self._note)

@@ -18,7 +18,7 @@ from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.missing import ONE_ROW, MissingValues, PresentValues
 from laconic.covariance.of_rows import Standard, covariance_of
-from laconic.covariance.screening import MOST_COLUMNS, Screening, check_unchanged
+from laconic.covariance.screening import MOST_COLUMNS, Screening, read_whole
 from laconic.data.passes import digest_of
 from laconic.data.rows import ArraySource, Source, open_source
 from laconic.data.tables import (
@@ -36,8 +36,6 @@ from laconic.data.tables import (
 ROUNDING = 1e-6
 # A diagonal entry is one if it is no farther from it than this.
 UNIT_DIAGONAL = 1e-9
-# A source of at most this many numbers, zeros included, may be read into memory: 1 GB.
-READ_NUMBERS = 125_000_000
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ def make(
     found, name = (None, name) if source is None else (source.feature_names, source.name)
     rows: Any = as_array_or_frame(data) if source is None else source.in_memory()
     if rows is None and source is not None:
-        rows = source if weights is None else _read(source)
+        rows = source if weights is None else read_whole(source)
         if rows is None:
             raise ValueError(f"sample_weight needs the rows in memory, and {name} has too many; leave it out.")
     if not isinstance(rows, Source):
@@ -207,12 +205,11 @@ def _complete(
     source = screening.source
     many = source.n_features > MOST_COLUMNS
     if source is rows or (many and weights is None and features is not None and sp.issparse(rows)):
-        n_rows = screening.first.n_rows
-        small = n_rows * source.n_features <= READ_NUMBERS
+        n_rows, small = screening.first.n_rows, screening.small
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
             return screening.with_columns(np.unique(needed)), screening.standard
         in_passes = (features != 0 and screening.decays(features)) if many else source.n_features <= n_rows
-        in_memory = None if in_passes else rows if source is not rows else _read(source, n_rows) if small else None
+        in_memory = None if in_passes else rows if source is not rows else read_whole(source, n_rows) if small else None
         if in_memory is None:
             if features == 0 and many:
                 raise ValueError(
@@ -351,30 +348,6 @@ def _weights(weights: Any, n_rows: int) -> Floats:
     if found.sum() - found.max(initial=0.0) <= ONE_ROW * found.sum():
         raise ValueError("sample_weight leaves fewer than 2 rows that count; give two rows a weight above zero.")
     return found
-
-
-def _read(source: Source, n_rows: int | None = None) -> Any:
-    """Return all rows of a source that is read in blocks, or None if they are too many for memory.
-
-    If their number is known, dense rows are written to their place, so that memory never holds them twice.
-    """
-    blocks, numbers = [], 0
-    if n_rows is not None and not source.sparse:
-        whole, begin = np.empty((n_rows, source.n_features)), 0
-        for block in source.blocks():
-            check_unchanged(source, begin + len(block.rows) <= n_rows)
-            whole[begin : begin + len(block.rows)] = block.rows
-            begin += len(block.rows)
-        check_unchanged(source, begin == n_rows)
-        return whole
-    for block in source.blocks():
-        blocks.append(block.rows.astype(np.float64, copy=False))
-        numbers += block.rows.shape[0] * source.n_features
-        if numbers > READ_NUMBERS:
-            return None
-    if not blocks:
-        raise ValueError(f"{source.name} has no rows; give a table with at least two.")
-    return sp.csr_array(sp.vstack(blocks)) if source.sparse else np.concatenate(blocks)
 
 
 def _digest(rows: Any, weights: Floats | None, screening: Screening) -> str:

@@ -159,8 +159,9 @@ def revised(
             base.widest_pairs(count + base.n_features - n + len(changed), monitor)
             return revised(S, base, keep, changed, count, monitor)
     again[changed] = True
-    look, places = _in_double_precision(S), np.flatnonzero(again)
-    for part in np.array_split(places, max(1, len(places) * n // PART)):
+    look, places, height = _in_double_precision(S), np.flatnonzero(again), max(1, PART // n)
+    for begin in range(0, len(places), height):
+        part = places[begin : begin + height]
         monitor.tick("some pairs again")
         entries = np.abs(S.columns(part).T, order="C")
         entries[np.arange(len(part)), part] = -1.0

@@ -12,14 +12,17 @@ hand.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance
-from laconic.covariance.of_rows import Standard, covariance_from_gram, standardize
+from laconic.covariance.of_rows import Standard, covariance_from_gram, covariance_of, standardize
+from laconic.covariance.pairs import EXPENSIVE
 from laconic.covariance.views import ScreenedCovariance
 from laconic.data.passes import FirstPart, FirstPass, GramPass, ProductPass
 from laconic.data.rows import Job, Part, PassProgress, Source
@@ -37,6 +40,8 @@ DECAY = 10.0
 DIRECTIONS, PRODUCT_PASSES = 16, 3
 # Columns are added at most this often, in one or two passes each.
 MOST_WIDENINGS = 2
+# A source of at most this many numbers, zeros included, may be read into memory: 1 GB.
+READ_NUMBERS = 125_000_000
 # Numbers of the size of the Gram matrix that are held at once while it is summed.
 COPIES = 3
 # Numbers that the first pass holds for each column: four sums of the total and of a block each, and temporaries.
@@ -80,6 +85,11 @@ class Screening:
     def variances(self) -> Floats:
         """The diagonal of S."""
         return np.asarray(self.standard.variances * self.standard.scales**2)
+
+    @property
+    def small(self) -> bool:
+        """Whether all rows may be read into memory."""
+        return self.first.n_rows * self.source.n_features <= READ_NUMBERS
 
     def decays(self, features: int | None) -> bool:
         """Whether few columns hold the largest variances, so that others can be left out by theirs."""
@@ -173,10 +183,11 @@ class Screening:
 def widened(covariance: Covariance, least: float, components: Floats) -> Covariance | None:
     """Return S with more features at hand, or None if no more are worth it, or all are at hand.
 
-    Features with at least the variance `least` are taken to hand: they matter for a proof. If they are too many, one
-    pass computes the images Sz of the components, which are unit vectors, one in each row. A hidden feature can only
-    replace a feature j of z if its entry in Sz is larger than that of j, which is about v z_j, v = z'Sz. As
-    (s_i'z)^2 <= S_ii v, there is none if all hidden variances are below v z_j^2, and the pass is not needed.
+    Features with at least the variance `least` are taken to hand: they matter for a proof. If they are too many, all
+    rows are read if a look at all pairs is cheap. Otherwise one pass computes the images Sz of the components, which
+    are unit vectors, one in each row. A hidden feature can only replace a feature j of z if its entry in Sz is larger
+    than that of j, which is about v z_j, v = z'Sz. As (s_i'z)^2 <= S_ii v, there is none if all hidden variances are
+    below v z_j^2, and the pass is not needed.
     """
     if not isinstance(covariance, ScreenedCovariance) or covariance.screening is None:
         return None
@@ -188,6 +199,9 @@ def widened(covariance: Covariance, least: float, components: Floats) -> Covaria
     source.widenings += 1
     if len(wanted) <= MOST_COLUMNS:
         return source.with_columns(wanted)
+    n_rows = source.first.n_rows
+    if source.small and n_rows * len(variances) ** 2 <= EXPENSIVE:
+        return covariance_of(read_whole(source.source, n_rows), center=source.center, scale=source.scale)[0]
     hidden, own = np.setdiff1d(np.arange(len(variances)), at_hand), components[:, at_hand]
     values = np.einsum("ij,ij->i", own, covariance.inner.product(own.T).T)
     weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
@@ -207,3 +221,27 @@ def check_unchanged(source: Source, agrees: bool) -> None:
             f"{source.name} has changed between two passes: the same columns gave other numbers; run again when "
             "nothing writes to it."
         )
+
+
+def read_whole(source: Source, n_rows: int | None = None) -> Any:
+    """Return all rows of a source that is read in blocks, or None if they are too many for memory.
+
+    If their number is known, dense rows are written to their place, so that memory never holds them twice.
+    """
+    blocks, numbers = [], 0
+    if n_rows is not None and not source.sparse:
+        whole, begin = np.empty((n_rows, source.n_features)), 0
+        for block in source.blocks():
+            check_unchanged(source, begin + len(block.rows) <= n_rows)
+            whole[begin : begin + len(block.rows)] = block.rows
+            begin += len(block.rows)
+        check_unchanged(source, begin == n_rows)
+        return whole
+    for block in source.blocks():
+        blocks.append(block.rows.astype(np.float64, copy=False))
+        numbers += block.rows.shape[0] * source.n_features
+        if numbers > READ_NUMBERS:
+            return None
+    if not blocks:
+        raise ValueError(f"{source.name} has no rows; give a table with at least two.")
+    return sp.csr_array(sp.vstack(blocks)) if source.sparse else np.concatenate(blocks)
