@@ -19,7 +19,8 @@ from laconic.proof import prove as prove_witness
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.l1_splitting import Splitting
 from laconic.relaxations.proposition_2 import path_bounds
 from laconic.relaxations.rows import RowLevels
 from laconic.search.problem import Problem
@@ -70,7 +71,7 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
     problem = Problem(DenseCovariance(S), ks[-1])
     paths = {APPROXIMATE: ApproximateGreedy().path(problem), FULL: Greedy().path(problem)}
     proposition = path_bounds(problem.covariance, [s.support for path in paths.values() for s in path], ks)
-    l1 = solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000))
+    l1 = Splitting(tolerance, max_iterations=1000).path(S, [CardinalityForm(k) for k in ks])
     rows = RowLevels(norms=True, tolerance=tolerance)
     upper = {name: [] for name in (*BOUNDS, TREE)}
     best, truth = [], []

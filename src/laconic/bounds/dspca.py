@@ -12,7 +12,7 @@ from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness
 from laconic.relaxations.elementary import RelaxationStatus, largest_eigenvalue_bound
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Solution, PenaltyForm
-from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
+from laconic.relaxations.l1_splitting import Splitting
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.support import Incumbent, finish, values_of
 from laconic.search.swaps import improve
@@ -107,14 +107,15 @@ class Dspca:
             raise ValueError(f"penalty={self.penalty} gives one support; a path over cardinalities needs penalty=None.")
         sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
         S = self._matrix(problem)
-        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
+        relaxed = Splitting(self.tolerance).path(S, [CardinalityForm(k) for k in sizes], monitor=problem.monitor)
         pairs = zip(sizes, relaxed, strict=True)
         return [self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in pairs]
 
     def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
         """Solve the form with a penalty for increasing penalties, each started from the previous one."""
         S = self._matrix(problem)
-        relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
+        forms = [PenaltyForm(float(rho)) for rho in penalties]
+        relaxed = Splitting(self.tolerance).path(S, forms, monitor=problem.monitor)
         dense = _dense_bound(problem)
         return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
 
