@@ -14,16 +14,16 @@ from laconic.covariance.matrix import as_covariance
 from laconic.datasets import load_senate109
 from laconic.methods import ApproximateGreedy, Auto, Problem
 from laconic.proof import prove, proved_upper
+from laconic.relaxations import proposition_2
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
 from laconic.relaxations.proposition_2 import (
     Conditions,
-    FactorProducts,
-    MatrixProducts,
     optimality_conditions,
     path_bounds,
+    proposition_2_below,
     proved_bound,
 )
 from matrices import best_support, decaying, gaussian, kinds, truth
@@ -172,20 +172,18 @@ def test_wide_factors_are_used_as_they_are(seed):
 def test_bounds_below_those_known_hold_and_are_no_worse(kind):
     """Little is spent on them; beside the elementary bounds they are about those of the whole search."""
     S = kinds(9, 6)[kind]
-    supports = [best_support(S, k) for k in range(1, 10)]
-    ks = range(1, 10)
-    free = path_bounds(S, supports, ks)
-    top = np.array([truth(S, k) for k in ks])
-    plain = [float(bound) for bound in elementary_bounds(DenseCovariance(S, semidefinite=False), ks)]
-    for factor in (1.0, 1.05, 3.0):
-        known = np.minimum(top * factor, plain)
-        found = path_bounds(S, supports, ks, known=known)
-        assert (found.upper >= top * (1 - 1e-12)).all()
-        given = np.minimum(found.upper, known)
-        assert (given <= free.upper * 1.05).all()
-        for k in ks:
-            if np.isfinite(found.upper[k - 1]):
-                assert proved_upper(S, k, found.witness(k)) == pytest.approx(found.upper[k - 1], rel=1e-9)
+    covariance, ks = DenseCovariance(S, semidefinite=False), range(1, 10)
+    plain = [float(bound) for bound in elementary_bounds(covariance, ks)]
+    for k, cheap in zip(ks, plain, strict=True):
+        support, top = best_support(S, k), truth(S, k)
+        whole = optimality_conditions(S, support).upper
+        for known in {min(top * factor, cheap) for factor in (1.0, 1.05, 3.0)}:
+            found = proposition_2_below(covariance, support, k, known)
+            if found is None:
+                assert known <= whole * 1.05
+            else:
+                assert top * (1 - 1e-12) <= found.value <= whole * 1.05
+                assert proved_upper(S, k, found.witness) == pytest.approx(found.value, rel=1e-9)
 
 
 def test_scale_changes_nothing():
@@ -238,20 +236,20 @@ def test_a_factor_gives_the_bound_of_its_matrix(seed, k, rows):
     A = rng.standard_normal((rows, 8)) * 2.0 ** -np.arange(8)
     support = np.sort(rng.choice(8, k, replace=False))
     by_factor, by_matrix = (
-        Conditions(products, support).best(k, evaluations=4)
-        for products in (FactorProducts(A), MatrixProducts(A.T @ A))
+        optimality_conditions(covariance, support) for covariance in (FactorCovariance(A), DenseCovariance(A.T @ A))
     )
-    assert by_factor[0] == pytest.approx(by_matrix[0], rel=1e-6)
-    bounds = [proved_bound(FactorCovariance(A), k, found[1]).value for found in (by_factor, by_matrix)]
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+    assert by_factor.upper == pytest.approx(by_matrix.upper, rel=1e-6)
+    assert proved_bound(FactorCovariance(A), k, by_matrix.witness).value == pytest.approx(by_matrix.upper, rel=1e-6)
 
 
+@pytest.mark.parametrize("lapack", [400, 0], ids=["LAPACK", "Lanczos"])
 @pytest.mark.parametrize("seed", range(2))
-def test_tangents(seed):
+def test_tangents(seed, lapack, monkeypatch):
     """The derivative is that of the largest eigenvalue, on both sides of every p_i^2."""
+    monkeypatch.setattr(proposition_2, "LAPACK", lapack)
     A = np.random.default_rng(seed).standard_normal((8, 8))
-    products = [MatrixProducts(A.T @ A), FactorProducts(A)][seed % 2]
-    conditions = Conditions(products, np.array([1, 4, 5]))
+    covariance = [DenseCovariance(A.T @ A), FactorCovariance(A)][seed % 2]
+    conditions = Conditions(covariance, np.array([1, 4, 5]))
     for rho in np.sort(conditions.p**2)[2:] * 0.97:
         largest, slope = conditions._tangent(rho)
         step = 1e-6 * rho
@@ -273,8 +271,7 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
         covariance = DeflatedCovariance(DenseCovariance(S), PROJECTION, (Step(z, image, image[0]),))
         S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
     support = best_support(S, 3)
-    _, witness = Conditions(MatrixProducts(S), support).best(3)
-    bound = proved_bound(covariance, 3, witness)
+    bound = proved_bound(covariance, 3, optimality_conditions(S, support).witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
     again = prove(as_covariance(covariance), 3, bound.witness)
