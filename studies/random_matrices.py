@@ -75,13 +75,14 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
     rows = RowLevels(norms=True, tolerance=tolerance)
     upper = {name: [] for name in (*BOUNDS, TREE)}
     best, truth = [], []
-    for k, relaxed, cheap in zip(ks, l1, elementary_bounds(problem.covariance, ks), strict=True):
+    cheapest = elementary_bounds(problem.covariance, ks)
+    for k, relaxed, cheap, at_support in zip(ks, l1, cheapest, proposition, strict=True):
         common.say(f"{k} of {len(S)} features")
         part = problem.with_cardinality(k)
         start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value)
         solved, bound = prove(part, start, Exact(node_limit=node_limit))
         witnesses = {
-            PROPOSITION: [proposition.witness(k)],
+            PROPOSITION: [at_support.witness],
             L0: [L0Relaxation(tolerance).solve(S, k).witness()],
             L1: [DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))],
             ROWS: [rows.solve(S, k).witness(), cheap.witness],

@@ -19,7 +19,7 @@ optimal value.
 
 Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
 It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
-the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
+the lowest of all lines tried. The pair of z and rho is the witness of a bound
 (`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 
 The directions are w_i = f_i a_i - h_i x, with f_i = p_i, h_i = rho where p_i^2 > rho, and f_i = 1, h_i = p_i elsewhere.
@@ -34,7 +34,6 @@ A is needed, only products with S.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -87,8 +86,8 @@ class Line:
     largest: float  # an estimate of lmax(sum_i Y_i)
     source: "Conditions | None" = None  # those of a support, if it needs one
 
-    def at(self, k: Any) -> Any:
-        """Return the estimate of the bound for k nonzeros (a number or an array)."""
+    def at(self, k: int) -> float:
+        """Return the estimate of the bound for k nonzeros."""
         return self.largest + self.witness.rho * k
 
 
@@ -279,33 +278,6 @@ class OptimalityConditions:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports tried: `path_bounds` makes it.
-
-    Examples
-    --------
-    >>> from laconic.datasets import load_pitprops
-    >>> from laconic.relaxations import path_bounds
-    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
-    >>> [round(float(bound), 2) for bound in found.upper]
-    [3.87, 4.01, 4.15]
-    """
-
-    cardinalities: Indices
-    upper: Floats  # the proved bound for each k; infinite where there is none
-    witnesses: tuple[Proposition2Witness | None, ...]  # None where there is no bound
-
-    def witness(self, cardinality: int) -> Proposition2Witness:
-        """Return the witness of the bound for one of the cardinalities."""
-        places = np.flatnonzero(self.cardinalities == cardinality)
-        found = self.witnesses[int(places[0])] if len(places) else None
-        if found is None:
-            known = [int(k) for k, upper in zip(self.cardinalities, self.upper, strict=True) if np.isfinite(upper)]
-            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {known}.")
-        return found
-
-
 def optimality_conditions(
     covariance: Covariance | Floats,
     support: Indices | Sequence[int],
@@ -357,50 +329,35 @@ def optimality_conditions(
 
 
 def path_bounds(
-    covariance: Covariance | Floats,
-    supports: Sequence[Indices],
-    cardinalities: Sequence[int],
-) -> PathBounds:
+    covariance: Covariance | Floats, supports: Sequence[Indices], cardinalities: Sequence[int]
+) -> list[Estimate]:
     """Return for every k the lowest bound over all supports and over some penalties for each.
+
+    The bounds are proved. One is infinite if nothing can be proved about the matrix.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from laconic.datasets import load_pitprops
     >>> from laconic.relaxations import path_bounds
-    >>> S = np.diag([4.0, 2.0, 1.0]) + 0.5
-    >>> path_bounds(S, [[0], [0, 1]], [1, 2]).upper.round(4)
-    array([4.5   , 4.6338])
+    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
+    >>> [round(bound.value, 2) for bound in found]
+    [3.87, 4.01, 4.15]
     """
-    ks = np.asarray([int(k) for k in cardinalities])
-    if ks.min(initial=1) < 1:
-        raise ValueError(f"cardinalities={ks.tolist()} must be at least 1.")
+    if min(cardinalities, default=1) < 1:
+        raise ValueError(f"cardinalities={list(cardinalities)} must be at least 1.")
     covariance = as_covariance(covariance)
-    upper = np.full(len(ks), np.inf)
-    witnesses: list[Proposition2Witness | None] = [None] * len(ks)
-    tried: list[Line] = []
     with threads_for(covariance.n_features):
         lines = _without_support(covariance)
         # Each support at the k nearest to its size, then at each k the support of the lowest bound there.
         for support in supports:
             if len(support):
-                conditions = Conditions(covariance, np.asarray(support, dtype=np.intp))
-                k = int(ks[np.argmin(np.abs(ks - conditions.size))])
-                lines += conditions.lines(k, evaluations=EVALUATIONS)
-        for k in ks.tolist():
+                near = min(cardinalities, key=lambda k: abs(k - len(support)))
+                lines += Conditions(covariance, np.asarray(support)).lines(near, evaluations=EVALUATIONS)
+        for k in cardinalities:
             source = _lowest(lines, k).source
             if source is not None and source.size != k:
                 lines += source.lines(k, evaluations=EVALUATIONS)
-        for k in ks.tolist():
-            line = _lowest(lines, k)
-            if line in tried:
-                continue
-            tried.append(line)
-            # One proof serves all k, because the bound at k + 1 is the bound at k plus rho. Sums are rounded up.
-            value, change = proved_bound(covariance, k, line.witness).value, line.witness.rho * (ks - k)
-            there = np.where(ks == k, value, value + change + 4 * EPS * (abs(value) + np.abs(change)))
-            for better in np.flatnonzero(there < upper):
-                upper[better], witnesses[better] = there[better], line.witness
-    return PathBounds(ks, upper, tuple(witnesses))
+        return [proved_bound(covariance, k, _lowest(lines, k).witness) for k in cardinalities]
 
 
 def proposition_2_below(covariance: Covariance, support: Indices, cardinality: int, known: float) -> Estimate | None:
@@ -417,7 +374,7 @@ def proposition_2_below(covariance: Covariance, support: Indices, cardinality: i
 
 
 def _lowest(lines: Sequence[Line], k: int) -> Line:
-    return min(lines, key=lambda line: float(line.at(k)))
+    return min(lines, key=lambda line: line.at(k))
 
 
 def _without_support(S: Covariance) -> list[Line]:
