@@ -119,34 +119,6 @@ SUPPORTS_TRIED = 20
 ALL_FEATURES_UP_TO = 200
 
 
-@dataclass
-class _State:
-    """The iterate u = Y + L / q on the features kept, its stiffness q, and what makes the next steps fast."""
-
-    keep: Indices
-    u: Floats
-    stiffness: float
-    basis: Floats  # the eigenvectors in use, for `project`
-    memory: Memory
-
-    @classmethod
-    def at(cls, S: Floats, keep: Indices, F: Floats, U: Floats) -> "_State":
-        """Return the state at X = FF' and a multiplier U on the features kept."""
-        stiffness = STIFFNESS * (float(np.abs(S).max()) or 1.0)
-        spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
-        u = F @ F.T - U / stiffness
-        return cls(keep, u, stiffness, np.concatenate([F, spare], axis=1), empty_memory(u.size))
-
-    def parts(self, form: L1Form) -> tuple[Floats, Floats]:
-        """Return Y, which is u after shrinking, and L / q, the part that shrinking took off."""
-        size = np.abs(self.u)
-        np.fill_diagonal(size, 0.0)
-        t = form.threshold(size, self.stiffness)
-        taken = np.clip(self.u, -t, t)
-        np.fill_diagonal(taken, 0.0)
-        return self.u - taken, taken
-
-
 @dataclass(frozen=True)
 class Splitting:
     """Alternating directions between the spectrahedron and the l1 term, accelerated.
@@ -190,53 +162,73 @@ class Splitting:
         reach = np.abs(S)
         np.fill_diagonal(reach, 0.0)
         reach = reach.max(axis=1, initial=0.0)
-        keep = _first_kept(S, form, reach)
-        F, U = np.zeros((len(S), 1)), np.zeros_like(S)
-        if start is not None and len(start.keep):
-            F, U = start.factor, start.dual_matrix(S)
-        else:
-            block = np.ix_(keep, keep)
-            F[keep, 0], U[block] = _first_points(S[block], form)
-        steps, status = 0, RelaxationStatus.CONVERGED
+        keep, steps = _first_kept(S, form, reach), 0
         with threads_for(len(S)):
             while True:
-                block = np.ix_(keep, keep)
-                inner, best = S[block], BestPoints.none(len(keep))
-                if len(keep):
-                    state = _State.at(S, keep, F[keep], U[block])
-                    done, status = self._iterate(inner, form, state, best, monitor, steps)
-                    steps += done
-                aside = np.setdiff1d(np.arange(len(S)), keep)
-                missing = aside[reach[aside] > (best.level if form.fixed_level is None else form.fixed_level)]
+                found = self._solve_on(S, form, keep, reach, start, monitor)
+                steps += found.iterations
+                level = form.fixed_level
+                if level is None:
+                    level = float(np.abs(found.multiplier).max(initial=0.0))
+                missing = np.setdiff1d(np.flatnonzero(reach > level), keep)
                 if not len(missing) or monitor.stopped is not None:
-                    break
-                F = np.zeros((len(S), best.factor.shape[1]))
-                F[keep] = best.factor
-                U = np.clip(-S, -best.level, best.level)
-                U[block] = best.multiplier
-                keep = np.union1d(keep, missing)
-            if isinstance(form, PenaltyForm) and np.isfinite(best.primal):
-                sparse = _local_maximum(inner, form.rho, best.factor[:, 0])
-                if sparse is not None:
-                    best.offer_primal(inner, form, sparse[:, None])
-        return _solution(S, form, best, keep, reach, status, steps)
+                    return replace(found, iterations=steps)
+                keep, start = np.union1d(keep, missing), found
+
+    def _solve_on(
+        self, S: Floats, form: L1Form, keep: Indices, reach: Floats, start: L1Solution | None, monitor: Monitor
+    ) -> L1Solution:
+        """Return the best points on all features, when U cancels the rows of those that are not kept."""
+        block = np.ix_(keep, keep)
+        inner, best = S[block], BestPoints.none(len(keep))
+        steps, status = 0, RelaxationStatus.CONVERGED
+        if len(keep):
+            if start is None or not len(start.keep):
+                F, U = _first_points(inner, form)
+            else:
+                F, U = start.factor[keep], start.dual_matrix(S)[block]
+            steps, status = self._iterate(inner, form, F, U, best, monitor)
+            sparse = _local_maximum(inner, form, best.factor[:, 0])
+            if sparse is not None and sparse.any():
+                best.offer_primal(inner, form, sparse[:, None])
+        variances, aside = S.diagonal(), np.setdiff1d(np.arange(len(S)), keep)
+        # The largest variance alone is a primal point, too.
+        factor = np.eye(len(S))[:, [int(variances.argmax())]]
+        primal, shrink = primal_point(S, form, factor)
+        if best.primal >= primal:
+            primal, shrink, factor = best.primal, best.shrink, np.zeros((len(S), best.factor.shape[1]))
+            factor[keep] = best.factor
+        return L1Solution(
+            form=form,
+            factor=factor,
+            primal=primal,
+            keep=keep,
+            multiplier=best.multiplier,
+            # Off the diagonal U cancels the rows of the others: their variances are eigenvalues of S + U.
+            largest=max(best.largest, float(variances[aside].max(initial=-np.inf))),
+            level=max(best.level, float(reach[aside].max(initial=0.0))),
+            status=status,
+            iterations=steps,
+            shrink=shrink,
+        )
 
     def _iterate(
-        self, S: Floats, form: L1Form, state: _State, best: BestPoints, monitor: Monitor, before: int
+        self, S: Floats, form: L1Form, F: Floats, U: Floats, best: BestPoints, monitor: Monitor
     ) -> tuple[int, RelaxationStatus]:
-        """Improve both points; return the number of steps and how they ended."""
+        """Improve both points, from X = FF' and U; return the number of steps and how they ended."""
         n = len(S)
         scale = float(np.abs(S).max()) or 1.0
         # Rounding errors of the eigenvalues leave a gap of about this size.
         tolerance = max(self.tolerance, 64 * n * EPS)
         status = RelaxationStatus.ITERATION_LIMIT
-        residual = 1.0
-        step = 0
+        q, residual, step = STIFFNESS * scale, 1.0, 0
+        u = F @ F.T - U / q
+        basis = np.concatenate([F, np.random.default_rng(0).standard_normal((n, SPARE))], axis=1)
+        memory = empty_memory(u.size)
+        Y, taken = _parts(u, form, q)
         with monitor.watch():
-            for step in range(1, self.max_iterations - before + 1):
-                Y, taken = state.parts(form)
-                q = state.stiffness
-                F, weights, state.basis = project(S / q + Y - taken, state.basis, 0.1 * min(residual, 0.1))
+            for step in range(1, self.max_iterations + 1):
+                F, weights, basis = project(S / q + Y - taken, basis, 0.1 * min(residual, 0.1))
                 if step % CHECK_EVERY == 0 or step in EARLY_CHECKS:
                     monitor.tick("l1 relaxation", bound=best.dual)
                     best.offer_primal(S, form, F)
@@ -250,14 +242,17 @@ class Splitting:
                 move = F @ F.T - Y
                 residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), SMALLEST_NORMAL)
                 move *= OVER_RELAXATION
-                if n <= ACCELERATED:
-                    state.u = next_point(state.u.ravel(), move.ravel(), *state.memory).reshape(n, n)
-                else:
-                    state.u = state.u + move
-                if step % BALANCE_EVERY == 0 and step + before <= BALANCE_UNTIL:
-                    _balance(form, state, Y, taken, residual, scale)
+                u = next_point(u.ravel(), move.ravel(), *memory).reshape(n, n) if n <= ACCELERATED else u + move
+                before, size = Y, max(float(np.linalg.norm(taken)), SMALLEST_NORMAL)
+                Y, taken = _parts(u, form, q)
+                if step % BALANCE_EVERY == 0 and step <= BALANCE_UNTIL:
+                    dual = float(np.linalg.norm(Y - before)) / size
+                    factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
+                    if factor != 1.0 and 1 / STIFFNESS_RANGE <= q * factor / scale <= STIFFNESS_RANGE:
+                        q, taken = q * factor, taken / factor
+                        u, memory = Y + taken, empty_memory(u.size)
         if not best.closed(tolerance, scale):
-            best.offer_dual(S, form, -state.stiffness * state.parts(form)[1])
+            best.offer_dual(S, form, -q * taken)
         return step, final_status(monitor.stopped, status)
 
     def path(self, S: Floats, forms: Sequence[L1Form], *, monitor: Monitor | None = None) -> list[L1Solution]:
@@ -284,6 +279,16 @@ class Splitting:
         return solutions
 
 
+def _parts(u: Floats, form: L1Form, stiffness: float) -> tuple[Floats, Floats]:
+    """Return Y, which is u after shrinking, and L / q, the part that shrinking took off."""
+    size = np.abs(u)
+    np.fill_diagonal(size, 0.0)
+    t = form.threshold(size, stiffness)
+    taken = np.clip(u, -t, t)
+    np.fill_diagonal(taken, 0.0)
+    return u - taken, taken
+
+
 def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     """Return the features to begin with."""
     n, level = len(S), form.fixed_level
@@ -297,20 +302,18 @@ def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
 
 
 def _first_points(S: Floats, form: L1Form) -> tuple[Floats, Floats]:
-    """Return a rough sparse component z, and a multiplier that suits it.
+    """Return a rough sparse component z as a column, and a multiplier that suits it.
 
     A start at zero would make the first steps have a high rank. If X = zz' is optimal, the features j outside the
     support satisfy |s_j'z| <= t |z|_1. This gives the level t of the cardinality form. -U is S cut off at that level.
     """
-    if not len(S):
-        return np.zeros(0), S
     z = _ascended(S, form, np.eye(len(S))[int(S.diagonal().argmax())], FIRST_STEPS)
     level = form.fixed_level
     if level is None:
         level = float(np.abs(S @ z)[z == 0].max(initial=0.0)) / float(np.abs(z).sum())
     U = np.clip(-S, -level, level)
     np.fill_diagonal(U, 0.0)
-    return z, U
+    return z[:, None], U
 
 
 def _ascended(S: Floats, form: L1Form, z: Floats, steps: int) -> Floats:
@@ -328,12 +331,16 @@ def _ascended(S: Floats, form: L1Form, z: Floats, steps: int) -> Floats:
     return z
 
 
-def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
+def _local_maximum(S: Floats, form: L1Form, z: Floats) -> Floats | None:
     """Return a local maximum of z'Sz - rho |z|_1^2 over unit vectors, near z; None if none is found.
 
     If the optimal X has rank one, X = zz' with such a z. The iteration leaves small entries where z is exactly zero. A
-    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support.
+    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support. The form with
+    a cardinality has no such maximum.
     """
+    if not isinstance(form, PenaltyForm):
+        return None
+    rho = form.rho
     signs = np.zeros(len(S))
     for _ in range(SUPPORTS_TRIED):
         image = shrunk(S @ z, rho * float(np.abs(z).sum()))
@@ -360,45 +367,8 @@ def _worth_an_eigenvalue(
     return value - best.primal <= tolerance * max(abs(value), 1e-3 * scale)
 
 
-def _balance(form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float) -> None:
-    """Change the stiffness if the primal and the dual residual differ much."""
-    Y, taken_next = state.parts(form)
-    dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), SMALLEST_NORMAL)
-    factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
-    if factor != 1.0 and 1 / STIFFNESS_RANGE <= state.stiffness * factor / scale <= STIFFNESS_RANGE:
-        state.stiffness *= factor
-        state.u = Y + taken_next / factor
-        state.memory = empty_memory(state.u.size)  # the map has changed
-
-
 def _unit(v: Floats) -> Floats:
     """Return a vector scaled to length one, or zero if it is zero."""
     # Divided by the largest entry first: squares of small numbers vanish, those of large ones overflow.
     v = v / max(float(np.abs(v).max(initial=0.0)), SMALLEST_NORMAL)
     return np.asarray(v / max(float(np.linalg.norm(v)), SMALLEST_NORMAL))
-
-
-def _solution(
-    S: Floats, form: L1Form, best: BestPoints, keep: Indices, reach: Floats, status: RelaxationStatus, steps: int
-) -> L1Solution:
-    """Return the best points on all features: those kept, and those eliminated."""
-    variances, aside = S.diagonal(), np.setdiff1d(np.arange(len(S)), keep)
-    # The largest variance alone is a primal point, too.
-    single = np.eye(len(S))[:, [int(variances.argmax())]]
-    primal, shrink, factor = *primal_point(S, form, single), single
-    if best.primal >= primal:
-        primal, shrink, factor = best.primal, best.shrink, np.zeros((len(S), best.factor.shape[1]))
-        factor[keep] = best.factor
-    return L1Solution(
-        form=form,
-        factor=factor,
-        primal=primal,
-        keep=keep,
-        multiplier=best.multiplier,
-        # Off the diagonal U cancels the rows of the eliminated features: their variances are eigenvalues of S + U.
-        largest=max(best.largest, float(variances[aside].max(initial=-np.inf))),
-        level=max(best.level, float(reach[aside].max(initial=0.0))),
-        status=status,
-        iterations=steps,
-        shrink=shrink,
-    )
