@@ -36,15 +36,15 @@ P, 0 <= P <= X, has the trace
 
     T = -dl/drho = sum_j x_j^2 w_j^2 / sum_j x_j w_j^2.
 
-The function sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i. Its minimum is found by Newton's method
-within a bracket. T_i jumps to zero where rho passes |a_i|^2, so the slope may change its sign without being zero.
+The function sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i. Its minimum is where the slope changes
+its sign. T_i jumps to zero where rho passes |a_i|^2, so the slope need not be zero there.
 """
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from laconic.core.arrays import Floats, Mask
 from laconic.core.eigenvalues import EPS, eigh, eigvalsh
@@ -56,8 +56,8 @@ from laconic.relaxations.elementary import RelaxationStatus, final_status
 
 # Stop Newton's method for a root when its relative step is below this: the next step would be about its square.
 STEP = 1e-8
-# Stop the search for rho when the traces add up to k within this share.
-TRACES = 1e-8
+# The search for rho begins within this factor of the last one, and stops at steps below this share of it.
+NEAR, ACCURACY = 1.1, 1e-12
 # Relative differences below this are rounding.
 ROUNDING_OF_ROOTS = 4 * EPS
 # Newton's method for the roots needs about ten steps; this only ends a loop that rounding keeps alive.
@@ -70,7 +70,7 @@ class Terms:
 
     rho: float  # the penalty that minimises the value
     value: float  # sum_i l_i + rho k
-    least: float  # a lower bound on the value over all rho: the lowest point of the tangent within the bracket
+    least: float  # a lower bound on the value over all rho
     active: Mask  # the features with |a_i|^2 above rho
     roots: Floats  # l_i of these features
     inverse: Floats  # 1 / (l_i + rho x_j), one column for each of these features
@@ -91,41 +91,37 @@ class SecularEquations:
 
     def __call__(self, x: Floats, squares: Floats) -> Terms:
         """Find the penalty and all roots, from the eigenvalues of X and the g_j^2 (a column for each feature)."""
-        k, rho = self.cardinality, self.rho
-        # The minimum lies between these two; it is sought above the floor.
-        left, high = 0.0, max(float(self.norms.max(initial=0.0)), self.floor)
-        grounded = False
-        while True:
+        found: Terms | None = None
+
+        def slope(rho: float) -> float:
+            """Return the slope at rho, and keep the terms there."""
+            nonlocal found
             active = self.norms > rho
-            weighted = x[:, None] * squares[:, active]
-            roots, inverse, mass, second = self._solve(x, weighted, rho, self._roots[active])
-            traces = second / mass
-            slope = k - float(traces.sum())
-            value = float(roots.sum()) + rho * k
-            if slope < 0:
-                left = max(left, rho)
-            else:
-                high = min(high, rho)
-            least = value - max(slope * (rho - left), -slope * (high - rho), 0.0)
-            low = max(left, self.floor)
-            if abs(slope) <= TRACES * k or high - low <= ROUNDING_OF_ROOTS * high or (rho <= self.floor and slope >= 0):
-                break
-            moved = self._newton(x, weighted, inverse, mass, traces, slope, rho)
-            grounded = grounded or rho <= self.floor
-            if moved <= self.floor and not grounded:
-                # The floor is the minimum whenever k features are no constraint.
-                moved = self.floor
-            elif not low < moved < high:
-                moved = float(np.sqrt(low * high))
-            if moved == rho:
-                break
+            roots, inverse, mass, second = self._solve(x, x[:, None] * squares[:, active], rho, self._roots[active])
             self._roots[:] = 0.0
-            self._roots[active] = np.maximum(roots - traces * (moved - rho), 0.0)
-            rho = moved
+            self._roots[active] = roots
+            value = float(roots.sum()) + rho * self.cardinality
+            found = Terms(rho, value, value, active, roots, inverse, roots / mass)
+            return self.cardinality - float((second / mass).sum())
+
+        # The minimum is sought near the last one first, and between the floor and the largest |a_i|^2 in any case.
+        low, high = self.floor, max(float(self.norms.max()), self.floor)
+        near = [min(max(self.rho * factor, low), high) for factor in (1 / NEAR, NEAR)]
+        rises = [slope(rho) for rho in near]
+        if rises[0] >= 0:
+            near = [low, near[0]]
+        elif rises[1] < 0:
+            near = [near[1], high]
+        if near[0] > low or slope(low) < 0:
+            rho = float(brentq(slope, *near, xtol=ACCURACY * near[0], rtol=ROUNDING_OF_ROOTS))
+            within = ACCURACY * near[0] + ROUNDING_OF_ROOTS * rho
+        else:
+            # The floor is the minimum whenever k features are no constraint.
+            rho = within = low
+        rise = slope(rho)
+        assert found is not None
         self.rho = rho
-        self._roots[:] = 0.0
-        self._roots[active] = roots
-        return Terms(rho, value, least, active, roots, inverse, roots / mass)
+        return replace(found, least=found.value - abs(rise) * within)
 
     def _solve(self, x: Floats, weighted: Floats, rho: float, roots: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the roots at this rho, 1 / (l + rho x), sum x w^2 and sum x^2 w^2."""
@@ -145,18 +141,6 @@ class SecularEquations:
         terms = weighted * inverse
         terms *= inverse
         return roots, inverse, terms.sum(axis=0), x @ terms
-
-    def _newton(
-        self, x: Floats, weighted: Floats, inverse: Floats, mass: Floats, traces: Floats, slope: float, rho: float
-    ) -> float:
-        """Return the zero of the slope by one Newton step."""
-        cubes = weighted * inverse
-        cubes *= inverse
-        cubes *= inverse
-        one, two, three = np.vstack([np.ones_like(x), x, x * x]) @ cubes
-        d_second, d_mass = 2 * (traces * two - three), 2 * (traces * one - two)
-        curvature = -float(((d_second - traces * d_mass) / mass).sum())
-        return rho - slope / curvature if curvature > 0 else -np.inf if slope > 0 else np.inf
 
 
 # Number of past steps in the quasi-Newton model of the curvature.
