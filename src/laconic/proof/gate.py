@@ -169,7 +169,7 @@ def prove_grown(root: Branch) -> UpperBound:
     except ValueError as error:
         raise ProofError(str(error)) from None
     if len(root.start.alive) != matrix.n_features:
-        raise ProofError("The tree proves nothing: it is not about all supports.")
+        raise ProofError("The tree proves nothing: its bound is not on all supports.")
     witness, proved = root.tree()
     return _upper_bound(witness, k, proved)
 
