@@ -112,6 +112,7 @@ def test_the_senate_supports_with_a_narrow_range_of_penalties(k):
         assert found.optimal
         assert found.lower_rho < found.rho < found.upper_rho
         assert found.upper <= found.value * (1 + 1e-11)
+        assert reaches_the_value(S, support, found.rho)
 
 
 @pytest.mark.parametrize("kind", kinds(7, 0))

@@ -75,13 +75,9 @@ def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, 
 
     def weights_of(values: Floats) -> Floats:
         """Return the positive entries of the nearest point of the simplex to decreasing values."""
-        level, used, total = 0.0, 0, -1.0
-        for i in range(len(values)):
-            total += values[i]
-            if (i + 1) * values[i] <= total:
-                break
-            level, used = total / (i + 1), i + 1
-        return values[:used] - level
+        totals, counts = np.cumsum(values) - 1.0, np.arange(1, len(values) + 1)
+        used = max(int(np.count_nonzero(counts * values > totals)), 1)
+        return values[:used] - totals[used - 1] / used
 
     n, b = W.shape[0], basis.shape[1]
     if n > WHOLE and 0 < 6 * b < n:
