@@ -52,6 +52,13 @@ def shrunk(v: Floats, t: float) -> Floats:
     return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
 
 
+def row_maxima(S: Floats) -> Floats:
+    """Return max_j |S_ij|, j != i, for each row i."""
+    size = np.abs(S)
+    np.fill_diagonal(size, 0.0)
+    return np.asarray(size.max(axis=1, initial=0.0))
+
+
 @dataclass(frozen=True)
 class PenaltyForm:
     """The form with a penalty: Tr SX - rho sum_ij |X_ij|.
@@ -168,46 +175,6 @@ def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]
     return form.primal(inner, float(S.diagonal() @ on_diagonal), off_diagonal)
 
 
-@dataclass
-class BestPoints:
-    """The best primal point and the best dual point so far."""
-
-    factor: Floats  # F with X = cFF' + (1 - c) diag(FF')
-    multiplier: Floats  # U
-    primal: float = -np.inf
-    dual: float = np.inf
-    shrink: float = 1.0  # c
-    largest: float = -np.inf  # a bound on lmax(S + U)
-
-    @classmethod
-    def none(cls, n: int) -> "BestPoints":
-        """Return points that any others are better than."""
-        return cls(np.zeros((n, 1)), np.zeros((n, n)))
-
-    @property
-    def level(self) -> float:
-        """The largest |U_ij|."""
-        return float(np.abs(self.multiplier).max(initial=0.0))
-
-    def closed(self, tolerance: float, scale: float) -> bool:
-        """Say whether the gap is below a tolerance; `scale` is that of S."""
-        return bool(self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)) and self.dual < np.inf
-
-    def offer_primal(self, S: Floats, form: L1Form, F: Floats) -> None:
-        """Take the point that FF' gives, if it is better."""
-        primal, shrink = primal_point(S, form, F)
-        if primal > self.primal:
-            self.primal, self.factor, self.shrink = primal, F, shrink
-
-    def offer_dual(self, S: Floats, form: L1Form, U: Floats) -> None:
-        """Take a multiplier with a zero diagonal, if it is better."""
-        U = 0.5 * (U + U.T)
-        largest = estimated_largest_eigenvalue_bound(S + U)
-        dual = form.dual(largest, float(np.abs(U).max(initial=0.0)))
-        if dual < self.dual:
-            self.dual, self.multiplier, self.largest = dual, U, largest
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class L1Solution:
     """A primal and a dual point of the l1 relaxation. One dual point bounds the supports of every size.
@@ -293,6 +260,70 @@ class L1Solution:
         return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)
 
 
+@dataclass
+class BestPoints:
+    """The best primal point and the best dual point so far."""
+
+    factor: Floats  # F with X = cFF' + (1 - c) diag(FF')
+    multiplier: Floats  # U
+    primal: float = -np.inf
+    dual: float = np.inf
+    shrink: float = 1.0  # c
+    largest: float = -np.inf  # a bound on lmax(S + U)
+
+    @classmethod
+    def none(cls, n: int) -> "BestPoints":
+        """Return points that any others are better than."""
+        return cls(np.zeros((n, 1)), np.zeros((n, n)))
+
+    @property
+    def level(self) -> float:
+        """The largest |U_ij|."""
+        return float(np.abs(self.multiplier).max(initial=0.0))
+
+    def closed(self, tolerance: float, scale: float) -> bool:
+        """Say whether the gap is below a tolerance; `scale` is that of S."""
+        return bool(self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)) and self.dual < np.inf
+
+    def offer_primal(self, S: Floats, form: L1Form, F: Floats) -> None:
+        """Take the point that FF' gives, if it is better."""
+        primal, shrink = primal_point(S, form, F)
+        if primal > self.primal:
+            self.primal, self.factor, self.shrink = primal, F, shrink
+
+    def offer_dual(self, S: Floats, form: L1Form, U: Floats) -> None:
+        """Take a multiplier with a zero diagonal, if it is better."""
+        U = 0.5 * (U + U.T)
+        largest = estimated_largest_eigenvalue_bound(S + U)
+        dual = form.dual(largest, float(np.abs(U).max(initial=0.0)))
+        if dual < self.dual:
+            self.dual, self.multiplier, self.largest = dual, U, largest
+
+    def solution(self, S: Floats, form: L1Form, keep: Indices, status: RelaxationStatus, iterations: int) -> L1Solution:
+        """Return these points on all features, when U cancels the rows of those that are not kept."""
+        n, variances = len(S), S.diagonal()
+        aside = np.setdiff1d(np.arange(n), keep)
+        # The largest variance alone is a primal point, too.
+        factor = np.eye(n)[:, [int(variances.argmax())]]
+        primal, shrink = primal_point(S, form, factor)
+        if self.primal >= primal:
+            primal, shrink, factor = self.primal, self.shrink, np.zeros((n, self.factor.shape[1]))
+            factor[keep] = self.factor
+        return L1Solution(
+            form=form,
+            factor=factor,
+            primal=primal,
+            keep=keep,
+            multiplier=self.multiplier,
+            # Off the diagonal U cancels the rows of the others: their variances are eigenvalues of S + U.
+            largest=max(self.largest, float(variances[aside].max(initial=-np.inf))),
+            level=max(self.level, float(row_maxima(S)[aside].max(initial=0.0))),
+            status=status,
+            iterations=iterations,
+            shrink=shrink,
+        )
+
+
 # Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside ten steps.
 CHECK_EVERY = 10
 
@@ -332,9 +363,8 @@ class FirstOrder:
         monitor = monitor or Monitor()
         n, rho = len(S), form.rho
         U, gradients, average = np.zeros((3, n, n))
-        # The first primal point is the largest variance alone. The first dual point is U = 0.
+        # The first dual point is U = 0.
         best = BestPoints.none(n)
-        best.offer_primal(S, form, np.eye(n)[:, [int(S.diagonal().argmax())]])
         best.offer_dual(S, form, U)
         scale = float(np.abs(S).max())
         mu = self.tolerance * max(scale, best.dual) / (2 * np.log(max(n, 2)))
@@ -358,17 +388,7 @@ class FirstOrder:
                 Y = np.clip(U - mu * X[1], -rho, rho)
                 W = np.clip(-mu * gradients, -rho, rho)
                 U = (2.0 * W + (i + 1) * Y) / (i + 3)
-        return L1Solution(
-            form=form,
-            factor=best.factor,
-            primal=best.primal,
-            keep=np.arange(n),
-            multiplier=best.multiplier,
-            largest=best.largest,
-            level=best.level,
-            status=final_status(monitor.stopped, status),
-            iterations=i + 1,
-        )
+        return best.solution(S, form, np.arange(n), final_status(monitor.stopped, status), i + 1)
 
 
 def _of_trace_one(values: Floats, vectors: Floats) -> tuple[Floats, Floats]:

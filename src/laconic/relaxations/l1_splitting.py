@@ -14,7 +14,7 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import Monitor, threads_for
 from laconic.relaxations.elementary import SPARE, RelaxationStatus, final_status, project
-from laconic.relaxations.l1 import BestPoints, CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
+from laconic.relaxations.l1 import BestPoints, CardinalityForm, L1Form, L1Solution, PenaltyForm, row_maxima, shrunk
 
 # Moves that are remembered. More cost memory and make the small least-squares problem ill-posed.
 MEMORY = 5
@@ -159,13 +159,11 @@ class Splitting:
     ) -> L1Solution:
         """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
-        reach = np.abs(S)
-        np.fill_diagonal(reach, 0.0)
-        reach = reach.max(axis=1, initial=0.0)
+        reach = row_maxima(S)
         keep, steps = _first_kept(S, form, reach), 0
         with threads_for(len(S)):
             while True:
-                found = self._solve_on(S, form, keep, reach, start, monitor)
+                found = self._solve_on(S, form, keep, start, monitor)
                 steps += found.iterations
                 level = form.fixed_level
                 if level is None:
@@ -176,7 +174,7 @@ class Splitting:
                 keep, start = np.union1d(keep, missing), found
 
     def _solve_on(
-        self, S: Floats, form: L1Form, keep: Indices, reach: Floats, start: L1Solution | None, monitor: Monitor
+        self, S: Floats, form: L1Form, keep: Indices, start: L1Solution | None, monitor: Monitor
     ) -> L1Solution:
         """Return the best points on all features, when U cancels the rows of those that are not kept."""
         block = np.ix_(keep, keep)
@@ -191,26 +189,7 @@ class Splitting:
             sparse = _local_maximum(inner, form, best.factor[:, 0])
             if sparse is not None and sparse.any():
                 best.offer_primal(inner, form, sparse[:, None])
-        variances, aside = S.diagonal(), np.setdiff1d(np.arange(len(S)), keep)
-        # The largest variance alone is a primal point, too.
-        factor = np.eye(len(S))[:, [int(variances.argmax())]]
-        primal, shrink = primal_point(S, form, factor)
-        if best.primal >= primal:
-            primal, shrink, factor = best.primal, best.shrink, np.zeros((len(S), best.factor.shape[1]))
-            factor[keep] = best.factor
-        return L1Solution(
-            form=form,
-            factor=factor,
-            primal=primal,
-            keep=keep,
-            multiplier=best.multiplier,
-            # Off the diagonal U cancels the rows of the others: their variances are eigenvalues of S + U.
-            largest=max(best.largest, float(variances[aside].max(initial=-np.inf))),
-            level=max(best.level, float(reach[aside].max(initial=0.0))),
-            status=status,
-            iterations=steps,
-            shrink=shrink,
-        )
+        return best.solution(S, form, keep, status, steps)
 
     def _iterate(
         self, S: Floats, form: L1Form, F: Floats, U: Floats, best: BestPoints, monitor: Monitor
