@@ -110,7 +110,8 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     return float(down(least / length))
 
 
-_OWN: tuple[type[Witness], ...] = (
+_kind: type[Witness]
+for _kind in (
     TraceWitness,
     RowSumWitness,
     ThresholdWitness,
@@ -119,8 +120,7 @@ _OWN: tuple[type[Witness], ...] = (
     Proposition2Witness,
     TreeWitness,
     StepsWitness,
-)
-for _kind in _OWN:
+):
     register(_kind)
 
 

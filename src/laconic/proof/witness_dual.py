@@ -1,14 +1,10 @@
-"""The bound of a matrix M that differs from S, and of the difference.
+"""The bound of a matrix M that differs from S, and of the difference; the bound of the l0 relaxation.
 
-**Levels that are given on some features only; the rows of the others are cancelled.**
-
-Let K be the features kept and m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij
-cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero
-off the diagonal in the rows not in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is
-free to choose. The rows not in K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). S need not be written
-out.
-
-The bound of the l0 relaxation, from a factor of the matrix.
+**Levels that are given on some features only; the rows of the others are cancelled.** Let K be the features kept and
+m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2
+S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero off the diagonal in the rows not
+in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is free to choose. The rows not in
+K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). S need not be written out.
 """
 
 import math
@@ -211,12 +207,7 @@ class DualWitness(Witness):
 
     With I = `inside` (s features known to be in the support) L costs k (sum_{i in I} g_i + (k - s) max_{i not in I}
     g_i), and N costs sum_{i in I} g_i + (k - s) max_{i not in I} g_i. x'Mx is bounded by lmax(M). With a factor it is
-    bounded by the l0 relaxation of M + shift I = A'A (up to rounding, which is added), less the shift: for any rho and
-    any w_i with d_i = (w_i'a_i)^2 - (|a_i|^2 - rho) |w_i|^2 > 0
-
-        x'A'Ax <= lmax(sum_i c_i w_i w_i') + rho k,    c_i = rho (|a_i|^2 - rho) / d_i
-
-    with c_i = 0, whatever w_i is, if |a_i|^2 <= rho.
+    bounded by the l0 relaxation of M + shift I = A'A (up to rounding, which is added), less the shift: see `l0_bound`.
     """
 
     kind: str  # the name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined"

@@ -77,7 +77,7 @@ def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, 
         """Return the positive entries of the nearest point of the simplex to decreasing values."""
         totals, counts = np.cumsum(values) - 1.0, np.arange(1, len(values) + 1)
         used = max(int(np.count_nonzero(counts * values > totals)), 1)
-        return values[:used] - totals[used - 1] / used
+        return np.asarray(values[:used] - totals[used - 1] / used)
 
     n, b = W.shape[0], basis.shape[1]
     if n > WHOLE and 0 < 6 * b < n:
