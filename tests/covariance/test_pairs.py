@@ -161,6 +161,14 @@ def test_subset_of_few_features(precision):
     check(SubsetCovariance(S, keep), S.submatrix(keep), 3, precision)
 
 
+def test_a_subset_whose_lists_lose_nothing():
+    """No row is looked at again."""
+    S = covariance_of(standardised(5, n=300), scale=True)[0]
+    last = np.setdiff1d(np.arange(300), S.pairs(1).partners)
+    keep = np.delete(np.arange(300), last[:1])
+    check(SubsetCovariance(S, keep), S.submatrix(keep), 1, ROOM)
+
+
 def test_the_look_is_kept(monkeypatch):
     S = covariance_of(standardised(6))[0]
     S.pairs(3)

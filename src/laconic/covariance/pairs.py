@@ -160,7 +160,7 @@ def revised(
             return revised(S, base, keep, changed, count, monitor)
     again[changed] = True
     look, places = _in_double_precision(S), np.flatnonzero(again)
-    for part in np.array_split(places, max(1, len(places) * n // PART)):
+    for part in np.array_split(places, max(1, len(places) * n // PART)) if len(places) else ():
         monitor.tick("some pairs again")
         entries = np.abs(S.columns(part).T, order="C")
         entries[np.arange(len(part)), part] = -1.0
