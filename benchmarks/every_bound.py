@@ -11,7 +11,7 @@ from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bou
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
-from laconic.relaxations.proposition_2 import proposition_2_bound
+from laconic.relaxations.proposition_2 import optimality_conditions
 from laconic.relaxations.rows import RowLevels
 from laconic.search.auto import Auto
 from laconic.search.problem import Problem, Solution
@@ -37,12 +37,13 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
     l1 = Splitting().solve(S, CardinalityForm(k))
     U = l1.dual_matrix(S)
     l0 = L0Relaxation().solve(S, k)
+    proposition = optimality_conditions(dense, found.support, k)
     levels = RowLevels().solve(S, k, vector=found.vector(n))
     bounds = [
         trace_bound(dense, k),
         row_sum_bound(dense, k),
         largest_eigenvalue_bound(dense, k),
-        proposition_2_bound(dense, found.support, k),
+        Estimate(proposition.upper, "Proposition 2", k, proposition.witness),
         Estimate(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         Estimate(l0.estimate, "l0", k, l0.witness()),
         combined_bound(S, k, U),

@@ -19,7 +19,8 @@ from laconic.proof import prove as prove_witness
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.l1_splitting import Splitting
 from laconic.relaxations.proposition_2 import path_bounds
 from laconic.relaxations.rows import RowLevels
 from laconic.search.problem import Problem
@@ -70,17 +71,18 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
     problem = Problem(DenseCovariance(S), ks[-1])
     paths = {APPROXIMATE: ApproximateGreedy().path(problem), FULL: Greedy().path(problem)}
     proposition = path_bounds(problem.covariance, [s.support for path in paths.values() for s in path], ks)
-    l1 = solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000))
+    l1 = Splitting(tolerance, max_iterations=1000).path(S, [CardinalityForm(k) for k in ks])
     rows = RowLevels(norms=True, tolerance=tolerance)
     upper = {name: [] for name in (*BOUNDS, TREE)}
     best, truth = [], []
-    for k, relaxed, cheap in zip(ks, l1, elementary_bounds(problem.covariance, ks), strict=True):
+    cheapest = elementary_bounds(problem.covariance, ks)
+    for k, relaxed, cheap, at_support in zip(ks, l1, cheapest, proposition, strict=True):
         common.say(f"{k} of {len(S)} features")
         part = problem.with_cardinality(k)
         start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value)
         solved, bound = prove(part, start, Exact(node_limit=node_limit))
         witnesses = {
-            PROPOSITION: [proposition.witness(k)],
+            PROPOSITION: [at_support.witness],
             L0: [L0Relaxation(tolerance).solve(S, k).witness()],
             L1: [DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))],
             ROWS: [rows.solve(S, k).witness(), cheap.witness],

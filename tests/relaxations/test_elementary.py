@@ -16,9 +16,7 @@ from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovarian
 from laconic.covariance.deflation import Deflation
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-from laconic.relaxations import elementary
 from laconic.relaxations.elementary import (
-    SpectrahedronProjection,
     elementary_bound,
     elementary_bounds,
     estimated_largest_eigenvalue_bound,
@@ -88,7 +86,7 @@ def test_closed_forms():
     assert [float(b) for b in elementary_bounds(E, range(1, 7))] == pytest.approx([1, 1.5, 2, 2.5, 3, 3.5])
     zero = DenseCovariance(np.zeros((4, 4)))
     for bound in BOUNDS:
-        assert float(bound(zero, 2)) == pytest.approx(0, abs=1e-300)
+        assert float(bound(zero, 2)) == pytest.approx(0, abs=1e-200)
         assert float(bound(DenseCovariance(np.array([[2.0]])), 1)) == pytest.approx(2)
 
 
@@ -156,7 +154,7 @@ def test_the_nearest_weights_are_what_a_common_shift_leaves(values):
 
 def test_projection_of_a_matrix_by_hand():
     # Eigenvalues 1.6 and 0.4 of the vectors (1, 1) and (1, -1). Less by 0.6, one is left and none.
-    F, weights = SpectrahedronProjection()(np.array([[1.0, 0.6], [0.6, 1.0]]), 0.0)
+    F, weights, _ = project(np.array([[1.0, 0.6], [0.6, 1.0]]), np.empty((2, 0)), 0.0)
     np.testing.assert_allclose(weights, [1.0], atol=1e-12)
     np.testing.assert_allclose(F @ F.T, np.full((2, 2), 0.5), atol=1e-12)
 
@@ -168,12 +166,3 @@ def test_the_estimated_bound_is_just_above_the_largest_eigenvalue(n):
         largest = np.linalg.eigvalsh(M)[-1]
         assert largest <= estimated_largest_eigenvalue_bound(M) <= largest + 1e-8 * np.abs(M).max()
     assert estimated_largest_eigenvalue_bound(np.zeros((n, n))) == 0
-
-
-def test_lapack_takes_over_where_lanczos_gives_up(monkeypatch):
-    monkeypatch.setattr(elementary, "LANCZOS_ABOVE", 10)
-    monkeypatch.setattr(elementary, "LANCZOS_RESTARTS", 1)
-    # Eigenvalues this close need more than one restart.
-    M = np.diag(1 - 1e-9 * np.arange(200.0))
-    assert elementary._bound_by_lanczos(M) is None
-    assert 1 <= estimated_largest_eigenvalue_bound(M) <= 1 + 1e-12

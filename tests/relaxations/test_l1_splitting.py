@@ -8,7 +8,7 @@ import pytest
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
-from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
+from laconic.relaxations.l1_splitting import Splitting
 
 PITPROPS = load_pitprops().covariance
 SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
@@ -16,7 +16,7 @@ SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
 
 @pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
 def test_every_cardinality_is_as_good_as_alone(S):
-    found = solve_cardinalities(S, range(1, 14), Splitting(tolerance=1e-5))
+    found = Splitting(tolerance=1e-5).path(S, [CardinalityForm(k) for k in range(1, 14)])
     for k, solution in enumerate(found, start=1):
         alone = Splitting(tolerance=1e-7).solve(S, CardinalityForm(k))
         assert solution.form == CardinalityForm(k)
@@ -32,7 +32,7 @@ def test_every_cardinality_is_as_good_as_alone(S):
 @pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
 def test_every_penalty_is_as_good_as_alone(S):
     penalties = np.geomspace(0.02, 0.95, 15) * S.diagonal().max()
-    found = solve_penalties(S, penalties, Splitting(tolerance=1e-5))
+    found = Splitting(tolerance=1e-5).path(S, [PenaltyForm(rho) for rho in penalties])
     for rho, solution in zip(penalties, found, strict=True):
         alone = Splitting(tolerance=1e-7).solve(S, PenaltyForm(rho))
         assert solution.gap <= 1e-5 * (1 + 1e-9)
@@ -49,7 +49,7 @@ def test_points_that_close_the_gap_at_the_next_cardinality_are_not_solved_again(
     S = np.zeros((9, 9))
     S[:6, :6] = 0.5
     np.fill_diagonal(S, 1.0)
-    found = solve_cardinalities(S, range(6, 10))
+    found = Splitting().path(S, [CardinalityForm(k) for k in range(6, 10)])
     assert [solution.iterations for solution in found[1:]] == [0] * 3
     np.testing.assert_allclose([solution.dual for solution in found], 3.5, rtol=1e-4)
 
@@ -59,7 +59,7 @@ def test_a_straight_piece():
     S = np.zeros((12, 12))
     S[:3, :3], S[3:, 3:] = 0.9, 0.5
     np.fill_diagonal(S, 1.0)
-    found = solve_cardinalities(S, range(3, 10), Splitting(tolerance=1e-5))
+    found = Splitting(tolerance=1e-5).path(S, [CardinalityForm(k) for k in range(3, 10)])
     values = 2.8 + np.arange(7) * (5.0 - 2.8) / 6
     np.testing.assert_allclose([s.primal for s in found], values, rtol=1e-5)
     np.testing.assert_allclose([s.dual for s in found], values, rtol=1e-5)
@@ -82,8 +82,8 @@ def exceeds_the_largest_eigenvalue(bound, S):
 def test_no_bound_is_rounded_down(off, second):
     for scale in (1.0, 1 / 3, 1e-7, 0.7e9):
         S = scale * np.array([[1.0, off], [off, second]])
-        by_cardinality = solve_cardinalities(S, range(1, 3))
-        by_penalty = solve_penalties(S, [0.2 * scale, 0.25 * scale, 0.4 * scale])
+        by_cardinality = Splitting().path(S, [CardinalityForm(1), CardinalityForm(2)])
+        by_penalty = Splitting().path(S, [PenaltyForm(share * scale) for share in (0.2, 0.25, 0.4)])
         for solution in by_cardinality + by_penalty:
             assert exceeds_the_largest_eigenvalue(solution.estimate(2), S)
         assert exceeds_the_largest_eigenvalue(by_cardinality[1].dual, S)

@@ -14,16 +14,16 @@ from laconic.covariance.matrix import as_covariance
 from laconic.datasets import load_senate109
 from laconic.methods import ApproximateGreedy, Auto, Problem
 from laconic.proof import prove, proved_upper
+from laconic.relaxations import proposition_2
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
 from laconic.relaxations.proposition_2 import (
     Conditions,
-    FactorProducts,
-    MatrixProducts,
     optimality_conditions,
     path_bounds,
+    proposition_2_below,
     proved_bound,
 )
 from matrices import best_support, decaying, gaussian, kinds, truth
@@ -112,6 +112,7 @@ def test_the_senate_supports_with_a_narrow_range_of_penalties(k):
         assert found.optimal
         assert found.lower_rho < found.rho < found.upper_rho
         assert found.upper <= found.value * (1 + 1e-11)
+        assert reaches_the_value(S, support, found.rho)
 
 
 @pytest.mark.parametrize("kind", kinds(7, 0))
@@ -129,13 +130,13 @@ def test_bounds_hold_the_truth(kind, seed):
             assert found.upper >= best[k - 1] - rounding
             if found.optimal:
                 assert found.value >= best[k - 1] - 1.01e-6 * abs(best[k - 1])
-    path = path_bounds(S, supports, range(1, 8))
-    assert (path.upper >= best - rounding).all()
+    path = np.array([float(bound) for bound in path_bounds(S, supports, range(1, 8))])
+    assert (path >= best - rounding).all()
     # Never worse than what needs no support.
     trivial = np.minimum(np.arange(1, 8) * S.diagonal().max(), np.linalg.eigvalsh(S)[-1])
     # The gate refuses matrices without a nonzero entry.
     if np.linalg.eigvalsh(S)[0] >= -1e-9 and S.any():
-        assert (path.upper <= trivial + 1e-6 * np.abs(S).max()).all()
+        assert (path <= trivial + 1e-6 * np.abs(S).max()).all()
 
 
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 6), k=st.integers(1, 6), rank=st.integers(1, 8))
@@ -151,7 +152,7 @@ def test_no_bound_is_below_the_relaxation(kind):
     S = kinds(7, 4)[kind]
     path = path_bounds(S, [best_support(S, k) for k in range(1, 8)], range(1, 8))
     for k in range(1, 8):
-        assert path.upper[k - 1] >= L0Relaxation().solve(S, k).primal * (1 - 1e-9)
+        assert path[k - 1].value >= L0Relaxation().solve(S, k).primal * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -160,10 +161,11 @@ def test_wide_factors_are_used_as_they_are(seed):
     S = A.T @ A
     supports = [best_support(S, k) for k in range(1, 7)]
     by_factor, by_matrix = (path_bounds(given, supports, range(1, 7)) for given in (FactorCovariance(A), S))
-    np.testing.assert_allclose(by_factor.upper, by_matrix.upper, rtol=1e-6)
-    assert (by_factor.upper >= [truth(S, k) * (1 - 1e-14) for k in range(1, 7)]).all()
+    for k, own, other in zip(range(1, 7), by_factor, by_matrix, strict=True):
+        assert own.value == pytest.approx(other.value, rel=1e-6)
+        assert own.value >= truth(S, k) * (1 - 1e-14)
     # A witness holds for the matrix and for its factor.
-    assert proved_upper(S, 3, by_factor.witness(3)) == pytest.approx(by_factor.upper[2], rel=1e-9)
+    assert proved_upper(S, 3, by_factor[2].witness) == pytest.approx(by_factor[2].value, rel=1e-9)
     single = optimality_conditions(FactorCovariance(A), supports[2])
     assert proved_upper(S, 3, single.witness) == pytest.approx(single.upper, rel=1e-9)
 
@@ -172,20 +174,18 @@ def test_wide_factors_are_used_as_they_are(seed):
 def test_bounds_below_those_known_hold_and_are_no_worse(kind):
     """Little is spent on them; beside the elementary bounds they are about those of the whole search."""
     S = kinds(9, 6)[kind]
-    supports = [best_support(S, k) for k in range(1, 10)]
-    ks = range(1, 10)
-    free = path_bounds(S, supports, ks)
-    top = np.array([truth(S, k) for k in ks])
-    plain = [float(bound) for bound in elementary_bounds(DenseCovariance(S, semidefinite=False), ks)]
-    for factor in (1.0, 1.05, 3.0):
-        known = np.minimum(top * factor, plain)
-        found = path_bounds(S, supports, ks, known=known)
-        assert (found.upper >= top * (1 - 1e-12)).all()
-        given = np.minimum(found.upper, known)
-        assert (given <= free.upper * 1.05).all()
-        for k in ks:
-            if np.isfinite(found.upper[k - 1]):
-                assert proved_upper(S, k, found.witness(k)) == pytest.approx(found.upper[k - 1], rel=1e-9)
+    covariance, ks = DenseCovariance(S, semidefinite=False), range(1, 10)
+    plain = [float(bound) for bound in elementary_bounds(covariance, ks)]
+    for k, cheap in zip(ks, plain, strict=True):
+        support, top = best_support(S, k), truth(S, k)
+        whole = optimality_conditions(S, support).upper
+        for known in {min(top * factor, cheap) for factor in (1.0, 1.05, 3.0)}:
+            found = proposition_2_below(covariance, support, k, known)
+            if found is None:
+                assert known <= whole * 1.05
+            else:
+                assert top * (1 - 1e-12) <= found.value <= whole * 1.05
+                assert proved_upper(S, k, found.witness) == pytest.approx(found.value, rel=1e-9)
 
 
 def test_scale_changes_nothing():
@@ -225,11 +225,9 @@ def test_arguments_are_checked():
         optimality_conditions(np.eye(3), [])
     with pytest.raises(ValueError, match="at least 1"):
         path_bounds(np.eye(3), [], [0])
-    with pytest.raises(ValueError, match="cardinality=3"):
-        path_bounds(np.eye(3), [], [1, 2]).witness(3)
-    assert path_bounds(np.eye(3), [], [1, 2]).upper == pytest.approx([1.0, 1.0], rel=1e-6)
-    zero = path_bounds(np.zeros((3, 3)), [np.array([0])], [1, 2]).upper
-    assert (zero >= 0).all()
+    assert path_bounds(np.eye(3), [], []) == []
+    assert [float(b) for b in path_bounds(np.eye(3), [], [1, 2])] == pytest.approx([1.0, 1.0], rel=1e-6)
+    assert min(map(float, path_bounds(np.zeros((3, 3)), [np.array([0])], [1, 2]))) >= 0
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.integers(4, 12))
@@ -238,20 +236,20 @@ def test_a_factor_gives_the_bound_of_its_matrix(seed, k, rows):
     A = rng.standard_normal((rows, 8)) * 2.0 ** -np.arange(8)
     support = np.sort(rng.choice(8, k, replace=False))
     by_factor, by_matrix = (
-        Conditions(products, support).best(k, evaluations=4)
-        for products in (FactorProducts(A), MatrixProducts(A.T @ A))
+        optimality_conditions(covariance, support) for covariance in (FactorCovariance(A), DenseCovariance(A.T @ A))
     )
-    assert by_factor[0] == pytest.approx(by_matrix[0], rel=1e-6)
-    bounds = [proved_bound(FactorCovariance(A), k, found[1]).value for found in (by_factor, by_matrix)]
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+    assert by_factor.upper == pytest.approx(by_matrix.upper, rel=1e-6)
+    assert proved_bound(FactorCovariance(A), k, by_matrix.witness).value == pytest.approx(by_matrix.upper, rel=1e-6)
 
 
+@pytest.mark.parametrize("lapack", [400, 0], ids=["LAPACK", "Lanczos"])
 @pytest.mark.parametrize("seed", range(2))
-def test_tangents(seed):
+def test_tangents(seed, lapack, monkeypatch):
     """The derivative is that of the largest eigenvalue, on both sides of every p_i^2."""
+    monkeypatch.setattr(proposition_2, "LAPACK", lapack)
     A = np.random.default_rng(seed).standard_normal((8, 8))
-    products = [MatrixProducts(A.T @ A), FactorProducts(A)][seed % 2]
-    conditions = Conditions(products, np.array([1, 4, 5]))
+    covariance = [DenseCovariance(A.T @ A), FactorCovariance(A)][seed % 2]
+    conditions = Conditions(covariance, np.array([1, 4, 5]))
     for rho in np.sort(conditions.p**2)[2:] * 0.97:
         largest, slope = conditions._tangent(rho)
         step = 1e-6 * rho
@@ -273,8 +271,7 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
         covariance = DeflatedCovariance(DenseCovariance(S), PROJECTION, (Step(z, image, image[0]),))
         S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
     support = best_support(S, 3)
-    _, witness = Conditions(MatrixProducts(S), support).best(3)
-    bound = proved_bound(covariance, 3, witness)
+    bound = proved_bound(covariance, 3, optimality_conditions(S, support).witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
     again = prove(as_covariance(covariance), 3, bound.witness)

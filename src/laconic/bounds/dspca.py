@@ -1,5 +1,6 @@
 """DSPCA as a solver: the l1 relaxation, its dual value, and a support from its solution."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -7,12 +8,10 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance
-from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_plain import TraceWitness
 from laconic.relaxations.elementary import RelaxationStatus, largest_eigenvalue_bound
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Solution, PenaltyForm
-from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
+from laconic.relaxations.l1_splitting import Splitting
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.support import Incumbent, finish, values_of
 from laconic.search.swaps import improve
@@ -95,30 +94,38 @@ class Dspca:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Solve the relaxation and round its solution. A convex program needs no `start`."""
-        S = self._matrix(problem)
         if self.penalty is None:
-            relaxed = Splitting(self.tolerance).solve(S, CardinalityForm(problem.cardinality), monitor=problem.monitor)
-            return self._rounded(problem, relaxed, _witness(relaxed, S))
-        return self._penalized(problem, S, self.penalty)
+            return self._by_cardinality(problem, [problem.cardinality])[0]
+        largest = largest_penalty(problem.covariance)
+        if self.penalty >= largest:
+            raise ValueError(
+                f"penalty={self.penalty} is not below the largest variance, {largest:.6g}: the solution is zero; "
+                "choose a smaller penalty."
+            )
+        return self.penalized_path(problem, [self.penalty])[0]
 
     def path(self, problem: Problem) -> list[Solution]:
         """Solve for every cardinality up to that of the problem, each started from the previous one."""
         if self.penalty is not None:
             raise ValueError(f"penalty={self.penalty} gives one support; a path over cardinalities needs penalty=None.")
-        sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
-        S = self._matrix(problem)
-        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
-        pairs = zip(sizes, relaxed, strict=True)
-        return [self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in pairs]
+        return self._by_cardinality(problem, range(max(len(problem.forced), 1), problem.cardinality + 1))
 
-    def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
+    def penalized_path(self, problem: Problem, penalties: Iterable[float]) -> list[Solution]:
         """Solve the form with a penalty for increasing penalties, each started from the previous one."""
-        S = self._matrix(problem)
-        relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
-        dense = _dense_bound(problem)
-        return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
+        S, forms = self._matrix(problem), [PenaltyForm(float(rho)) for rho in penalties]
+        if self.algorithm == "splitting":
+            relaxed = Splitting(self.tolerance).path(S, forms, monitor=problem.monitor)
+        else:
+            relaxed = [FirstOrder(self.tolerance).solve(S, form, monitor=problem.monitor) for form in forms]
+        return [self._used(problem, solution, S) for solution in relaxed]
 
-    def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+    def _by_cardinality(self, problem: Problem, sizes: Sequence[int]) -> list[Solution]:
+        S = self._matrix(problem)
+        relaxed = Splitting(self.tolerance).path(S, [CardinalityForm(k) for k in sizes], monitor=problem.monitor)
+        pairs = zip(sizes, relaxed, strict=True)
+        return [self._rounded(problem.with_cardinality(k), solution, S) for k, solution in pairs]
+
+    def _rounded(self, problem: Problem, relaxed: L1Solution, S: Floats) -> Solution:
         """Return a support of the size asked for, with the dual value of the relaxation."""
         best = None
         with problem.monitor.watch():
@@ -127,7 +134,7 @@ class Dspca:
             best = round_to_support(problem, relaxed.factor, polish=False)
         status = STATUS_OF.get(relaxed.status, Status.LOCAL)
         solution = best.solution(status, method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.dual, witness)
+        return _estimated(solution, relaxed, relaxed.dual, S)
 
     def _matrix(self, problem: Problem) -> Floats:
         n = problem.n_features
@@ -138,24 +145,16 @@ class Dspca:
             )
         return problem.covariance.submatrix(np.arange(n))
 
-    def _penalized(self, problem: Problem, S: Floats, penalty: float) -> Solution:
-        largest = largest_penalty(problem.covariance)
-        if penalty >= largest:
-            raise ValueError(
-                f"penalty={penalty} is not below the largest variance, {largest:.6g}: the solution is zero; "
-                "choose a smaller penalty."
-            )
-        solver = Splitting(self.tolerance) if self.algorithm == "splitting" else FirstOrder(self.tolerance)
-        relaxed = solver.solve(S, PenaltyForm(penalty), monitor=problem.monitor)
-        dense = _dense_bound(problem)
-        return self._used(problem, relaxed, _witness(relaxed, S)).estimated(dense.value, dense.witness)
-
-    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+    def _used(self, problem: Problem, relaxed: L1Solution, S: Floats) -> Solution:
         """Return the features that a solution with a penalty uses, with the estimate for that many features."""
         support = np.union1d(_support_of(relaxed), problem.forced)
         status = stopped_or(problem.monitor.stopped, STATUS_OF.get(relaxed.status, Status.HEURISTIC))
         solution = finish(problem, support, status, method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.estimate(len(support)), witness)
+        solution = _estimated(solution, relaxed, relaxed.estimate(len(support)), S)
+        if problem.monitor.stopped is None or problem.covariance.eigenproblem_size <= AT_ONCE:
+            dense = largest_eigenvalue_bound(problem.covariance, problem.cardinality)
+            solution = solution.estimated(dense.value, dense.witness)
+        return solution
 
 
 def largest_penalty(covariance: Covariance) -> float:
@@ -167,15 +166,10 @@ def largest_penalty(covariance: Covariance) -> float:
     return largest if covariance.semidefinite else max(largest, covariance.rounding_unit)
 
 
-def _witness(relaxed: L1Solution, S: Floats) -> DualWitness:
-    return DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-
-
-def _dense_bound(problem: Problem) -> Estimate:
-    """Return the largest eigenvalue; no bound if the time is up and the matrix is large."""
-    if problem.monitor.stopped is not None and problem.covariance.eigenproblem_size > AT_ONCE:
-        return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
-    return largest_eigenvalue_bound(problem.covariance, problem.cardinality)
+def _estimated(solution: Solution, relaxed: L1Solution, bound: float, S: Floats) -> Solution:
+    """Return the solution with a bound by the dual point, and a note on the relaxation."""
+    witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
+    return replace(solution, reason=_in_words(relaxed)).estimated(bound, witness)
 
 
 def _support_of(relaxed: L1Solution) -> Indices:

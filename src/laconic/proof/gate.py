@@ -110,7 +110,8 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     return float(down(least / length))
 
 
-_OWN: tuple[type[Witness], ...] = (
+_kind: type[Witness]
+for _kind in (
     TraceWitness,
     RowSumWitness,
     ThresholdWitness,
@@ -119,8 +120,7 @@ _OWN: tuple[type[Witness], ...] = (
     Proposition2Witness,
     TreeWitness,
     StepsWitness,
-)
-for _kind in _OWN:
+):
     register(_kind)
 
 
@@ -149,12 +149,16 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
     needs more work than the gate does, or gives an infinite bound raises a ProofError.
     """
     try:
-        value, margin = _proved(S, cardinality, witness, inside)
+        proved = _proved(S, cardinality, witness, inside)
     except ValueError as error:
         raise ProofError(str(error)) from None
-    if not math.isfinite(value):
+    return _upper_bound(witness, int(cardinality), proved, kind)
+
+
+def _upper_bound(witness: Witness, cardinality: int, proved: Proved, kind: str = "") -> UpperBound:
+    if not math.isfinite(proved.value):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    return UpperBound(value, kind or kind_of(witness), int(cardinality), witness, margin)
+    return UpperBound(proved.value, kind or kind_of(witness), cardinality, witness, max(proved.margin, 0.0))
 
 
 def prove_grown(root: Branch) -> UpperBound:
@@ -164,10 +168,10 @@ def prove_grown(root: Branch) -> UpperBound:
         checked_matrix(matrix)
     except ValueError as error:
         raise ProofError(str(error)) from None
-    witness, (value, margin) = root.tree()
-    if len(root.start.alive) != matrix.n_features or not math.isfinite(value):
-        raise ProofError("The tree proves nothing: its bound is infinite, or not on all supports.")
-    return UpperBound(value, kind_of(witness), k, witness, max(margin, 0.0))
+    if len(root.start.alive) != matrix.n_features:
+        raise ProofError("The tree proves nothing: its bound is not on all supports.")
+    witness, proved = root.tree()
+    return _upper_bound(witness, k, proved)
 
 
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:
@@ -188,7 +192,4 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
 
 def proved_of(ledger: Ledger, place: int) -> UpperBound:
     """Return the bound of a step that a ledger has proved, with the steps that it needs as its witness."""
-    witness, proved = ledger.witness(place), ledger.proved[place]
-    if not math.isfinite(proved.value):
-        raise ProofError("The witness proves nothing: its bound is infinite.")
-    return UpperBound(proved.value, kind_of(witness), ledger.steps[place].cardinality, witness, max(proved.margin, 0.0))
+    return _upper_bound(ledger.witness(place), ledger.steps[place].cardinality, ledger.proved[place])

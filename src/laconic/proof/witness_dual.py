@@ -1,14 +1,10 @@
-"""The bound of a matrix M that differs from S, and of the difference.
+"""The bound of a matrix M that differs from S, and of the difference; the bound of the l0 relaxation.
 
-**Levels that are given on some features only; the rows of the others are cancelled.**
-
-Let K be the features kept and m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij
-cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero
-off the diagonal in the rows not in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is
-free to choose. The rows not in K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). S need not be written
-out.
-
-The bound of the l0 relaxation, from a factor of the matrix.
+**Levels that are given on some features only; the rows of the others are cancelled.** Let K be the features kept and
+m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2
+S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero off the diagonal in the rows not
+in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is free to choose. The rows not in
+K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). S need not be written out.
 """
 
 import math
@@ -162,8 +158,7 @@ def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
     a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
     d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if
     |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
-    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
-    larger of the two values of d is used.
+    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2. No squares nearly cancel in this form.
     """
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")
@@ -175,14 +170,14 @@ def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
         return Proved(penalty, 0.0)
     A, W, squares = A[:, active], W[:, active], squares[active]
     W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # only its direction matters
-    product = np.abs(np.einsum("ij,ij->j", W, A))
-    error = grown(np.einsum("ij,ij->j", np.abs(W), np.abs(A)) * gamma(q + 2), q + 3)
-    product = np.maximum(down(product - error), 0.0)
-    excess = up(squares - rho)
-    lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
-    d = down(down(product * product) - up(excess * lengths))
-    d = np.maximum(d, _without_cancellation(A, W, rho, squares))
-    c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
+    lengths = np.einsum("ij,ij->j", W, W)
+    t = np.einsum("ij,ij->j", W, A) / squares
+    rest = W - t * A
+    distance = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
+    # The products t a_j are rounded as well.
+    distance = grown(distance + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
+    d = down(down(rho * shrunk(lengths, q + 1)) - grown(squares * (distance * distance), 3))
+    c = up(up(rho * up(squares - rho)) / np.where(d > 0, d, 1.0))
     plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
     W = np.where(plain, A, W)
     c = np.where(plain, up(1.0 - down(rho / squares)), c)
@@ -196,18 +191,6 @@ def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
     trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
     rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
     return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])
-
-
-def _without_cancellation(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
-    """Return lower bounds on rho |w|^2 - |a|^2 |w - ta|^2 with t near w'a / |a|^2, given upper bounds on |a|^2."""
-    q = len(A)
-    t = np.einsum("ij,ij->j", W, A) / squares
-    rest = W - t * A
-    length = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
-    # The products t a_j are rounded as well.
-    length = grown(length + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
-    kept = down(rho * shrunk(np.einsum("ij,ij->j", W, W), q + 1))
-    return np.asarray(down(kept - grown(squares * (length * length), 3)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +207,7 @@ class DualWitness(Witness):
 
     With I = `inside` (s features known to be in the support) L costs k (sum_{i in I} g_i + (k - s) max_{i not in I}
     g_i), and N costs sum_{i in I} g_i + (k - s) max_{i not in I} g_i. x'Mx is bounded by lmax(M). With a factor it is
-    bounded by the l0 relaxation of M + shift I = A'A (up to rounding, which is added), less the shift: for any rho and
-    any w_i with d_i = (w_i'a_i)^2 - (|a_i|^2 - rho) |w_i|^2 > 0
-
-        x'A'Ax <= lmax(sum_i c_i w_i w_i') + rho k,    c_i = rho (|a_i|^2 - rho) / d_i
-
-    with c_i = 0, whatever w_i is, if |a_i|^2 <= rho.
+    bounded by the l0 relaxation of M + shift I = A'A (up to rounding, which is added), less the shift: see `l0_bound`.
     """
 
     kind: str  # the name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from laconic.relaxations.l0 import L0Relaxation, L0Solution
     from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Solution, PenaltyForm
     from laconic.relaxations.l1_splitting import Splitting
-    from laconic.relaxations.proposition_2 import OptimalityConditions, PathBounds, optimality_conditions, path_bounds
+    from laconic.relaxations.proposition_2 import OptimalityConditions, optimality_conditions, path_bounds
     from laconic.relaxations.rows import RowLevels, RowLevelSolution
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "L0Solution",
     "L1Solution",
     "OptimalityConditions",
-    "PathBounds",
     "PenaltyForm",
     "RelaxationStatus",
     "RowLevelSolution",

@@ -4,11 +4,9 @@
     row sums         max_i S_ii + the k - 1 largest |S_ij| of the row          (Gershgorin's circles)
     eigenvalue       lmax(S)
 
-The trace bound of a matrix that is not semidefinite needs an addition. With S + d I semidefinite,
-lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d is added. With E and S + E semidefinite, Tr E is enough.
-
 Row sums are good on correlation matrices and poor where the variances decay. There the trace is good for small k and
-lmax(S) for large k. `elementary_bound` takes the lowest of the three.
+lmax(S) for large k. `elementary_bound` takes the lowest of the three. `laconic.proof.witness_plain` and
+`laconic.proof.witness_dual` compute them, with what an S that is not semidefinite adds to the trace.
 
 Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.
 `laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
@@ -19,18 +17,14 @@ from enum import Enum
 
 import numpy as np
 
-from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
-from laconic.core.eigenvalues import EPS, LANCZOS_ABOVE, lanczos, largest_eigenvalue
-from laconic.core.monitor import Stop, threads_for
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
+from laconic.core.eigenvalues import proved_largest_eigenvalue
+from laconic.core.monitor import Stop
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.matrix import column_magnitudes, largest_of_columns
-from laconic.proof import proved_upper
-from laconic.proof.gate import Estimate
+from laconic.proof.gate import Estimate, kind_of
+from laconic.proof.witness import Witness, no_features
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-
-# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
-LANCZOS_RESTARTS = 60
 
 
 class RelaxationStatus(Enum):
@@ -81,13 +75,9 @@ def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, 
 
     def weights_of(values: Floats) -> Floats:
         """Return the positive entries of the nearest point of the simplex to decreasing values."""
-        level, used, total = 0.0, 0, -1.0
-        for i in range(len(values)):
-            total += values[i]
-            if (i + 1) * values[i] <= total:
-                break
-            level, used = total / (i + 1), i + 1
-        return values[:used] - level
+        totals, counts = np.cumsum(values) - 1.0, np.arange(1, len(values) + 1)
+        used = max(int(np.count_nonzero(counts * values > totals)), 1)
+        return np.asarray(values[:used] - totals[used - 1] / used)
 
     n, b = W.shape[0], basis.shape[1]
     if n > WHOLE and 0 < 6 * b < n:
@@ -117,39 +107,6 @@ def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, 
     return basis[:, :used] * np.sqrt(weights), weights, basis
 
 
-class SpectrahedronProjection:
-    """A projection that keeps its own basis from call to call. See `project` for the method."""
-
-    def __init__(self) -> None:
-        self._basis: Floats | None = None
-
-    def begin_with(self, F: Floats) -> None:
-        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors."""
-        spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
-        self._basis = np.concatenate([F, spare], axis=1)
-
-    def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
-        """Return a projection for matrices of size n, in which the present rows are at these places."""
-        result = SpectrahedronProjection()
-        if self._basis is not None:
-            result._basis = np.zeros((n, self._basis.shape[1]))
-            result._basis[places] = self._basis
-        return result
-
-    def __call__(self, W: Floats, accuracy: float) -> tuple[Floats, Floats]:
-        """Return F, with FF' the projection of W, and the squared lengths of its columns in decreasing order."""
-        basis = np.empty((len(W), 0)) if self._basis is None else self._basis
-        F, weights, self._basis = project(W, basis, accuracy)
-        return F, weights
-
-
-# The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
-# have few terms, so it is generous.
-ROUNDING_FACTOR = 64
-# So many power steps give a lower bound on lmax(S). If it is above the other bounds, lmax(S) is not computed.
-POWER_STEPS = 3
-
-
 def as_covariance(S: Covariance | Floats) -> Covariance:
     """Return a matrix that may be given as an array."""
     return S if isinstance(S, Covariance) else DenseCovariance(np.asarray(S, dtype=np.float64), semidefinite=False)
@@ -167,8 +124,7 @@ def trace_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
     >>> round(trace_bound(load_pitprops().covariance, 5).value, 6)
     5.0
     """
-    covariance = as_covariance(covariance)
-    return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
+    return _bound(covariance, cardinality, TraceWitness())
 
 
 def row_sum_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
@@ -182,7 +138,8 @@ def row_sum_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate
     3.674
     """
     covariance = as_covariance(covariance)
-    return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
+    _refuse_if_large(covariance.n_features, "row_sum_bound")
+    return _bound(covariance, cardinality, RowSumWitness())
 
 
 def largest_eigenvalue_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
@@ -196,40 +153,15 @@ def largest_eigenvalue_bound(covariance: Covariance | Floats, cardinality: int) 
     4.2186
     """
     covariance = as_covariance(covariance)
-    k = _checked(covariance, cardinality)
-    return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
-
-
-def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[Estimate]:
-    """Return the lowest of trace, row sums and largest eigenvalue for each cardinality.
-
-    Each row is sorted once and one eigenvalue is computed for all cardinalities. If S is too large to be written out,
-    row sums are skipped, and so is the eigenvalue unless S has a factor with few rows.
-    """
-    sizes = [_checked(covariance, k) for k in cardinalities]
-    if not sizes:
-        return []
-    kinds = []
-    if covariance.n_features <= WRITE_OUT_LIMIT:
-        kinds.append(_row_sum_bounds(covariance, sizes))
-    # The smallest eigenvalue is not needed where the variances alone exceed the row sums.
-    variances = np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1]
-    if not kinds or (variances < [bound.value for bound in kinds[0]]).any():
-        kinds.append(_trace_bounds(covariance, sizes))
-    best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
-    if (
-        covariance.eigenproblem_size > WRITE_OUT_LIMIT
-        or max(sizes) == 1
-        or _below_largest(covariance) >= max(map(float, best))
-    ):
-        return best
-    largest = _above_largest_of(covariance)
-    witness = DualWitness("largest eigenvalue")
-    return [b if b.value <= largest else Estimate(largest, "largest eigenvalue", b.cardinality, witness) for b in best]
+    _refuse_if_large(covariance.eigenproblem_size, "largest_eigenvalue_bound")
+    return _bound(covariance, cardinality, DualWitness("largest eigenvalue"))
 
 
 def elementary_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
-    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality.
+    """Return the lowest of trace, row sums and largest eigenvalue.
+
+    If S is too large to be written out, row sums are skipped, and so is the eigenvalue unless S has a factor with few
+    rows.
 
     Examples
     --------
@@ -238,14 +170,28 @@ def elementary_bound(covariance: Covariance | Floats, cardinality: int) -> Estim
     >>> elementary_bound(load_pitprops().covariance, 5).kind
     'row sums'
     """
-    return elementary_bounds(as_covariance(covariance), [cardinality])[0]
+    covariance = as_covariance(covariance)
+    bounds = [trace_bound(covariance, cardinality)]
+    if covariance.n_features <= WRITE_OUT_LIMIT:
+        bounds.append(row_sum_bound(covariance, cardinality))
+    if covariance.eigenproblem_size <= WRITE_OUT_LIMIT:
+        bounds.append(largest_eigenvalue_bound(covariance, cardinality))
+    return min(bounds, key=float)
 
 
-def _checked(covariance: Covariance, cardinality: int) -> int:
+def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[Estimate]:
+    """Return the `elementary_bound` of each cardinality. The rows are sorted and the eigenvalue is computed once."""
+    found = {k: elementary_bound(covariance, k) for k in sorted(cardinalities, reverse=True)}
+    return [found[k] for k in cardinalities]
+
+
+def _bound(covariance: Covariance | Floats, cardinality: int, witness: Witness) -> Estimate:
+    covariance = as_covariance(covariance)
     n = covariance.n_features
     if not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality} must lie between 1 and the number of features, {n}.")
-    return int(cardinality)
+    value, _ = witness.bound(covariance, int(cardinality), no_features())
+    return Estimate(value, kind_of(witness), int(cardinality), witness)
 
 
 def _refuse_if_large(size: int, function: str) -> None:
@@ -256,107 +202,6 @@ def _refuse_if_large(size: int, function: str) -> None:
         )
 
 
-def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
-    top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
-    sums = np.cumsum(top)
-    margins = (
-        ROUNDING_FACTOR * EPS * np.cumsum(np.abs(top))
-        + np.arange(1, len(top) + 1) * ROUNDING_FACTOR * EPS * covariance.rounding_unit
-    )
-    bounds = []
-    for k in sizes:
-        # One feature alone needs no semidefinite matrix.
-        extra = float(covariance.semidefinite_cost(k - 1)) if k > 1 else 0.0
-        value = float(sums[k - 1] + margins[k - 1])
-        bounds.append(Estimate(value + extra + 4 * EPS * (abs(value) + extra), "trace", k, TraceWitness()))
-    return bounds
-
-
-def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
-    _refuse_if_large(covariance.n_features, "row_sum_bound")
-    most = max(sizes)
-    best = np.full(most, -np.inf)
-    rounding = ROUNDING_FACTOR * EPS * covariance.rounding_unit
-    for block, magnitudes in column_magnitudes(covariance, np.arange(covariance.n_features)):
-        variances = covariance.diagonal[block]
-        others = np.zeros((most, len(block)))
-        others[1:] = np.cumsum(largest_of_columns(magnitudes, most - 1), axis=0)
-        sums = variances + others + ROUNDING_FACTOR * EPS * (np.abs(variances) + others)
-        best = np.maximum(best, sums.max(axis=1))
-    return [Estimate(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
-
-
-def _below_largest(covariance: Covariance) -> float:
-    """Return a lower bound on lmax(S), up to rounding: v'Sv / v'v after a few power steps."""
-    v = np.zeros(covariance.n_features)
-    v[np.argmax(covariance.diagonal)] = 1.0
-    reached = -np.inf
-    for _ in range(POWER_STEPS):
-        image = covariance.product(v)
-        peak = float(np.abs(image).max())
-        if not peak > 0:
-            break
-        image = image / peak
-        reached, v = peak * (float(v @ image) / float(v @ v)), image
-    return reached
-
-
-def _above_largest_of(covariance: Covariance) -> float:
-    n = covariance.n_features
-    _refuse_if_large(covariance.eigenproblem_size, "largest_eigenvalue_bound")
-    factor = covariance.factor
-    if factor is None:
-        if covariance.eigenproblem_size < n:
-            # A deflated factor with few rows. It knows how to bound its largest eigenvalue.
-            try:
-                return proved_upper(covariance, n, DualWitness("largest eigenvalue"))
-            except ValueError:
-                # Too many components were removed, and S is too large to be written out.
-                return np.inf
-        S = covariance.submatrix(np.arange(n))
-        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING_FACTOR * EPS * covariance.rounding_unit
-    # Each inner product is off by EPS/2 for each term, relative to the lengths. The total is at most this share of the
-    # trace.
-    rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())
-    gram = factor @ factor.T if len(factor) < n else factor.T @ factor
-    return estimated_largest_eigenvalue_bound(0.5 * (gram + gram.T)) + rounding
-
-
 def estimated_largest_eigenvalue_bound(M: Floats) -> float:
-    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
-
-    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
-    `laconic.core.eigenvalues.proved_largest_eigenvalue` has the rigorous number.
-    """
-    largest = float(np.abs(M).max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    # The squares in a norm would overflow or vanish without this scaling.
-    scaled = M / largest
-    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
-    if bound is not None:
-        return largest * (bound + EPS * abs(bound))
-    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
-
-
-def _bound_by_lanczos(M: Floats) -> float | None:
-    """Return a number a little above the result of Lanczos' method; None if a Cholesky factor does not confirm it.
-
-    If the factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the trace of A
-    (Rump). So A = bound I - M is factorised less this much.
-    """
-    n = len(M)
-    with threads_for(n):
-        estimate = lanczos(M, 1e-8, LANCZOS_RESTARTS)
-        if estimate is None:
-            return None
-        # Twice the rounding errors that the factorisation below allows for.
-        bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
-        A = -M
-        A.flat[:: n + 1] += bound
-        A.flat[:: n + 1] -= (n + 2) * EPS * float(np.abs(A.diagonal()).sum())
-        try:
-            np.linalg.cholesky(A)
-        except np.linalg.LinAlgError:
-            return None
-    return bound
+    """Return a proved bound on the largest eigenvalue of a matrix that is symmetric up to rounding."""
+    return proved_largest_eigenvalue(0.5 * (M + M.T)).value

@@ -32,7 +32,7 @@ from typing import TypeAlias
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import EPS
+from laconic.core.eigenvalues import EPS, eigh
 from laconic.core.monitor import Monitor, threads_for
 from laconic.relaxations.elementary import RelaxationStatus, estimated_largest_eigenvalue_bound, final_status
 
@@ -50,6 +50,13 @@ def _rounded_up(first: float, second: float) -> float:
 def shrunk(v: Floats, t: float) -> Floats:
     """Return v with every entry moved towards zero by t >= 0, or to zero."""
     return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
+
+
+def row_maxima(S: Floats) -> Floats:
+    """Return max_j |S_ij|, j != i, for each row i."""
+    size = np.abs(S)
+    np.fill_diagonal(size, 0.0)
+    return np.asarray(size.max(axis=1, initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class PenaltyForm:
         """The largest |U_ij| allowed."""
         return self.rho
 
-    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
+    def threshold(self, size: Floats, stiffness: float) -> float:  # noqa: ARG002 - the contract
         """Return the amount by which to shrink the off-diagonal entries of X, given their absolute values."""
         return self.rho / stiffness
 
@@ -84,13 +91,12 @@ class PenaltyForm:
         """Return the vector, up to its length, that a step from a unit z with image Sz leads to."""
         return shrunk(image, self.rho * float(np.abs(z).sum()))
 
-    def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
-        return 1.0
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> tuple[float, float]:  # noqa: ARG002
+        """Return the value of the feasible cX + (1 - c) diag(X) with the largest c in [0, 1], and c.
 
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return the value of that point, given Tr SX, sum_i S_ii X_ii and sum_{i != j} |X_ij|."""
-        return inner - self.rho * (1.0 + off_diagonal)
+        Given are Tr SX, sum_i S_ii X_ii and sum_{i != j} |X_ij|.
+        """
+        return inner - self.rho * (1.0 + off_diagonal), 1.0
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
         """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
@@ -121,30 +127,15 @@ class CardinalityForm:
         """Infinite for k = 1, where the level t costs nothing; otherwise None, because t is a dual variable."""
         return np.inf if self.cardinality == 1 else None
 
-    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
+    def threshold(self, size: Floats, stiffness: float) -> float:  # noqa: ARG002 - the contract
         """Return t with sum (size - t)_+ = k - 1: the projection on the l1 ball.
 
-        Newton's method solves this convex, piecewise linear equation. From any start, the second point lies to the
-        left of the root. The later points climb to the root in a finite number of steps. A good guess needs few.
+        Newton's method solves this convex, piecewise linear equation. From the left it climbs to the root in a finite
+        number of steps, and entries below a step are not needed any more.
         """
-        radius = float(self.cardinality - 1)
-        if radius == 0:
-            return float(size.max(initial=0.0))
-        if float(size.sum()) <= radius:
-            return 0.0
-        t, values = guess, size.ravel()
-        for _ in range(200):
-            above = values[values > t]
-            if not len(above):
-                t = 0.0
-                continue
-            moved = max((float(above.sum()) - radius) / len(above), 0.0)
-            if abs(moved - t) <= 1e-14 * moved:
-                return moved
-            if moved > t:
-                # Left of the root, all later points are larger: smaller entries are not needed any more.
-                values = above
-            t = moved
+        values, t = size[size > 0], 0.0
+        while (moved := (float(values.sum()) - (self.cardinality - 1)) / max(len(values), 1)) > t:
+            t, values = moved, values[values > moved]
         return t
 
     def ascend(self, image: Floats, z: Floats) -> Floats:  # noqa: ARG002 - the contract
@@ -162,15 +153,11 @@ class CardinalityForm:
             low, high = (low, t) if float(left.sum()) <= radius * float(np.linalg.norm(left)) else (t, high)
         return shrunk(image, high)
 
-    def shrink(self, off_diagonal: float) -> float:
-        """Return the factor that brings the off-diagonal entries into the l1 ball; diag(X) is always feasible."""
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> tuple[float, float]:
+        """Return the value of cX + (1 - c) diag(X) and c: diag(X) is always in the l1 ball."""
         radius = float(self.cardinality - 1)
-        return 1.0 if off_diagonal <= radius else radius / off_diagonal
-
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
-        """Return Tr S (cX + (1 - c) diag(X))."""
-        c = self.shrink(off_diagonal)
-        return c * inner + (1.0 - c) * diagonal_inner
+        c = 1.0 if off_diagonal <= radius else radius / off_diagonal
+        return c * inner + (1.0 - c) * diagonal_inner, c
 
     def dual(self, largest: float, level: float) -> float:
         """Return lmax(S + U) + (k - 1) t, rounded up."""
@@ -185,7 +172,7 @@ def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]
     on_diagonal = (factor**2).sum(axis=1)
     off_diagonal = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
-    return form.primal(inner, float(S.diagonal() @ on_diagonal), off_diagonal), form.shrink(off_diagonal)
+    return form.primal(inner, float(S.diagonal() @ on_diagonal), off_diagonal)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,10 +260,72 @@ class L1Solution:
         return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)
 
 
-# Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside a step.
+@dataclass
+class BestPoints:
+    """The best primal point and the best dual point so far."""
+
+    factor: Floats  # F with X = cFF' + (1 - c) diag(FF')
+    multiplier: Floats  # U
+    primal: float = -np.inf
+    dual: float = np.inf
+    shrink: float = 1.0  # c
+    largest: float = -np.inf  # a bound on lmax(S + U)
+
+    @classmethod
+    def none(cls, n: int) -> "BestPoints":
+        """Return points that any others are better than."""
+        return cls(np.zeros((n, 1)), np.zeros((n, n)))
+
+    @property
+    def level(self) -> float:
+        """The largest |U_ij|."""
+        return float(np.abs(self.multiplier).max(initial=0.0))
+
+    def closed(self, tolerance: float, scale: float) -> bool:
+        """Say whether the gap is below a tolerance; `scale` is that of S."""
+        return bool(self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)) and self.dual < np.inf
+
+    def offer_primal(self, S: Floats, form: L1Form, F: Floats) -> None:
+        """Take the point that FF' gives, if it is better."""
+        primal, shrink = primal_point(S, form, F)
+        if primal > self.primal:
+            self.primal, self.factor, self.shrink = primal, F, shrink
+
+    def offer_dual(self, S: Floats, form: L1Form, U: Floats) -> None:
+        """Take a multiplier with a zero diagonal, if it is better."""
+        U = 0.5 * (U + U.T)
+        largest = estimated_largest_eigenvalue_bound(S + U)
+        dual = form.dual(largest, float(np.abs(U).max(initial=0.0)))
+        if dual < self.dual:
+            self.dual, self.multiplier, self.largest = dual, U, largest
+
+    def solution(self, S: Floats, form: L1Form, keep: Indices, status: RelaxationStatus, iterations: int) -> L1Solution:
+        """Return these points on all features, when U cancels the rows of those that are not kept."""
+        n, variances = len(S), S.diagonal()
+        aside = np.setdiff1d(np.arange(n), keep)
+        # The largest variance alone is a primal point, too.
+        factor = np.eye(n)[:, [int(variances.argmax())]]
+        primal, shrink = primal_point(S, form, factor)
+        if self.primal >= primal:
+            primal, shrink, factor = self.primal, self.shrink, np.zeros((n, self.factor.shape[1]))
+            factor[keep] = self.factor
+        return L1Solution(
+            form=form,
+            factor=factor,
+            primal=primal,
+            keep=keep,
+            multiplier=self.multiplier,
+            # Off the diagonal U cancels the rows of the others: their variances are eigenvalues of S + U.
+            largest=max(self.largest, float(variances[aside].max(initial=-np.inf))),
+            level=max(self.level, float(row_maxima(S)[aside].max(initial=0.0))),
+            status=status,
+            iterations=iterations,
+            shrink=shrink,
+        )
+
+
+# Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside ten steps.
 CHECK_EVERY = 10
-# Eigenvalues of X up to this size are rounding errors.
-NO_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -313,58 +362,37 @@ class FirstOrder:
             raise TypeError(f"FirstOrder solves the form with a penalty, not {form}; use Splitting for a cardinality.")
         monitor = monitor or Monitor()
         n, rho = len(S), form.rho
-        U = np.zeros((n, n))
-        gradients = np.zeros((n, n))
-        average = np.zeros((n, n))
-        # The first primal point is the largest variance alone. The first dual point is U = 0.
-        single = int(S.diagonal().argmax())
-        primal, dual = float(S[single, single]) - rho, estimated_largest_eigenvalue_bound(S)
-        best_X, best_U = np.zeros((n, n)), U
-        best_X[single, single] = 1.0
+        U, gradients, average = np.zeros((3, n, n))
+        # The first dual point is U = 0.
+        best = BestPoints.none(n)
+        best.offer_dual(S, form, U)
         scale = float(np.abs(S).max())
-        epsilon = self.tolerance * max(scale, dual - rho)
-        mu = epsilon / (2 * np.log(max(n, 2)))
+        mu = self.tolerance * max(scale, best.dual) / (2 * np.log(max(n, 2)))
         status = RelaxationStatus.ITERATION_LIMIT
         i = 0
         with threads_for(n), monitor.watch():
             for i in range(self.max_iterations):
-                largest, X = _smoothed(S + U, mu)
-                gradients += 0.5 * (i + 1) * X
-                average += (2 / (i + 2)) * (X - average)
-                if largest < dual:
-                    dual, best_U = largest, U
+                values, vectors = eigh(S + U)
+                X = _of_trace_one(np.exp((values - values[-1]) / mu), vectors)
+                gradients += 0.5 * (i + 1) * X[1]
+                average += (2 / (i + 2)) * (X[1] - average)
                 if i % CHECK_EVERY == 0:
-                    monitor.tick("first-order method", bound=dual)
+                    monitor.tick("first-order method", bound=best.dual)
+                    best.offer_dual(S, form, U - np.diag(U.diagonal()))
                     # The paper evaluates the last gradient. The theory is about the mean of all gradients.
-                    for point in (X, average):
-                        value = float((S * point).sum()) - rho * float(np.abs(point).sum())
-                        if value > primal:
-                            primal, best_X = value, point.copy()
-                    if dual - primal <= self.tolerance * max(abs(dual), 1e-3 * scale):
+                    best.offer_primal(S, form, X[0])
+                    best.offer_primal(S, form, _of_trace_one(*eigh(average))[0])
+                    if best.closed(self.tolerance, scale):
                         status = RelaxationStatus.CONVERGED
                         break
-                Y = np.clip(U - mu * X, -rho, rho)
+                Y = np.clip(U - mu * X[1], -rho, rho)
                 W = np.clip(-mu * gradients, -rho, rho)
                 U = (2.0 * W + (i + 1) * Y) / (i + 3)
-        return _solution(S, form, best_X, primal, best_U, final_status(monitor.stopped, status), i + 1)
+        return best.solution(S, form, np.arange(n), final_status(monitor.stopped, status), i + 1)
 
 
-def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:
-    """Return the largest eigenvalue and exp(M/mu)/Tr exp(M/mu)."""
-    values, vectors = np.linalg.eigh(M)
-    weights = np.exp((values - values[-1]) / mu)
-    weights /= weights.sum()
-    return float(values[-1]), (vectors * weights) @ vectors.T
-
-
-def _solution(
-    S: Floats, form: PenaltyForm, X: Floats, primal: float, U: Floats, status: RelaxationStatus, steps: int
-) -> L1Solution:
-    values, vectors = np.linalg.eigh(X)
-    used = max(int(np.count_nonzero(values > NO_WEIGHT)), 1)
-    factor = (vectors[:, -used:] * np.sqrt(np.maximum(values[-used:], 0.0)))[:, ::-1]
-    multiplier = np.clip(U, -form.rho, form.rho)
-    np.fill_diagonal(multiplier, 0.0)
-    largest = estimated_largest_eigenvalue_bound(S + multiplier)
-    level = float(np.abs(multiplier).max(initial=0.0))
-    return L1Solution(form, factor, primal, np.arange(len(S)), multiplier, largest, level, status, steps)
+def _of_trace_one(values: Floats, vectors: Floats) -> tuple[Floats, Floats]:
+    """Return F and X = FF' of trace one with these eigenvectors and about these eigenvalues, the last one the first."""
+    weights = np.maximum(values[::-1], 0.0)
+    F = vectors[:, ::-1] * np.sqrt(weights / weights.sum())
+    return F, F @ F.T

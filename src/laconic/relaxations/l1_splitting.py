@@ -1,16 +1,11 @@
 """The l1 relaxation by operator splitting: the fast solver.
 
-The l1 relaxation for many cardinalities or penalties, each solve started from the previous solution.
-The path runs from small to large k or rho. The points X and U of one solution are feasible for all later ones, too. If
-they close the gap at the next k, no solve is needed. If the time is up, they are returned as they are: the bounds are
-then loose, but valid.
-
-Anderson acceleration of a fixed-point iteration.
-`laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
+Anderson acceleration of a fixed-point iteration, and its memory. `laconic.relaxations.row_kernels` has the same method
+in compiled code, and reads the constants here.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,13 +13,8 @@ import numpy as np
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import Monitor, threads_for
-from laconic.relaxations.elementary import (
-    RelaxationStatus,
-    SpectrahedronProjection,
-    estimated_largest_eigenvalue_bound,
-    final_status,
-)
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
+from laconic.relaxations.elementary import SPARE, RelaxationStatus, final_status, project
+from laconic.relaxations.l1 import BestPoints, CardinalityForm, L1Form, L1Solution, PenaltyForm, row_maxima, shrunk
 
 # Moves that are remembered. More cost memory and make the small least-squares problem ill-posed.
 MEMORY = 5
@@ -107,23 +97,6 @@ def next_point(
     return point
 
 
-class Anderson:
-    """An iteration with its own memory, for arrays of any shape. See `next_point` for the method."""
-
-    def __init__(self) -> None:
-        self._memory: Memory | None = None
-
-    def restart(self) -> None:
-        """Forget all moves, because the map g has changed."""
-        self._memory = None
-
-    def next(self, u: Floats, g: Floats) -> Floats:
-        """Return the next point. The plain iteration moves from u to u + g."""
-        if self._memory is None or self._memory[0].shape[1] != u.size:
-            self._memory = empty_memory(u.size)
-        return next_point(u.ravel(), g.ravel(), *self._memory).reshape(u.shape)
-
-
 # The first stiffness, in units of the largest variance. Found by trial on matrices of 100 to 2000 features.
 STIFFNESS = 3.0
 # The stiffness stays within this factor of the largest variance, so that it cannot run away.
@@ -138,81 +111,12 @@ BALANCE_EVERY, BALANCE_UNTIL = 10, 500
 ACCELERATED = 1000
 # Steps between two evaluations of the gap, and early steps that have one, too: a good start is noticed at once.
 CHECK_EVERY, EARLY_CHECKS = 5, (1, 3)
-# Steps towards a better sparse vector at each evaluation of the gap. More cost time and gain little.
-ASCENT_STEPS = 3
+# Steps towards a better sparse vector: at the start, and at each evaluation of the gap, where more gain little.
+FIRST_STEPS, ASCENT_STEPS = 10, 3
 # Supports that are tried to make a solution with a penalty exactly sparse. Most solutions need two or three.
 SUPPORTS_TRIED = 20
 # Up to this size, the cardinality form begins with all features: elimination would not save time.
 ALL_FEATURES_UP_TO = 200
-
-
-@dataclass
-class _State:
-    """The iterate u and the settings that adapt to it, on the features kept."""
-
-    keep: Indices
-    u: Floats
-    stiffness: float
-    threshold: float = 0.0
-    projection: SpectrahedronProjection = field(default_factory=SpectrahedronProjection)
-    anderson: Anderson = field(default_factory=Anderson)
-
-    @classmethod
-    def at(cls, S: Floats, keep: Indices, start: L1Solution) -> "_State":
-        """Return the state at a solution of another rho or k."""
-        stiffness = _first_stiffness(S)
-        F, U = start.factor[keep], start.dual_matrix(S)[np.ix_(keep, keep)]
-        state = cls(keep, F @ F.T - U / stiffness, stiffness, start.level / stiffness)
-        # The eigenvectors of the solution save a full eigendecomposition at the first step.
-        state.projection.begin_with(F)
-        return state
-
-    def grown(self, S: Floats, keep: Indices) -> "_State":
-        """Return the state on more features. The rows of new ones start as U cancels them, as far as it may."""
-        places = np.searchsorted(keep, self.keep)
-        u = np.clip(S[np.ix_(keep, keep)] / self.stiffness, -self.threshold, self.threshold)
-        np.fill_diagonal(u, 0.0)
-        u[np.ix_(places, places)] = self.u
-        return _State(keep, u, self.stiffness, self.threshold, self.projection.grown(len(keep), places))
-
-    def parts(self, form: L1Form) -> tuple[Floats, Floats]:
-        """Return Y, which is u after shrinking, and L / q, the part that shrinking took off: u = Y + L / q."""
-        size = np.abs(self.u)
-        np.fill_diagonal(size, 0.0)
-        t = self.threshold = form.threshold(size, self.stiffness, self.threshold)
-        taken = np.clip(self.u, -t, t)
-        np.fill_diagonal(taken, 0.0)
-        return self.u - taken, taken
-
-
-@dataclass
-class _Best:
-    """The best primal point and the best dual point so far, on the features kept."""
-
-    primal: float = -np.inf
-    dual: float = np.inf
-    factor: Floats | None = None
-    shrink: float = 1.0
-    multiplier: Floats | None = None
-    largest: float = np.inf
-
-    @property
-    def level(self) -> float:
-        return 0.0 if self.multiplier is None else float(np.abs(self.multiplier).max(initial=0.0))
-
-    def closed(self, tolerance: float, scale: float) -> bool:
-        return bool(np.isfinite(self.dual)) and self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)
-
-    def offer_primal(self, S: Floats, form: L1Form, F: Floats) -> None:
-        primal, shrink = primal_point(S, form, F)
-        if primal > self.primal:
-            self.primal, self.factor, self.shrink = primal, F, shrink
-
-    def offer_dual(self, S: Floats, form: L1Form, L: Floats) -> None:
-        largest = estimated_largest_eigenvalue_bound(S - L)
-        dual = form.dual(largest, float(np.abs(L).max(initial=0.0)))
-        if dual < self.dual:
-            self.dual, self.multiplier, self.largest = dual, -L, largest
 
 
 @dataclass(frozen=True)
@@ -255,128 +159,167 @@ class Splitting:
     ) -> L1Solution:
         """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
-        reach = _largest_off_diagonal(S)
-        if start is not None and not len(start.keep):
-            start = None
-        keep = _first_kept(S, form, reach)
+        reach = row_maxima(S)
+        keep, steps = _first_kept(S, form, reach), 0
         with threads_for(len(S)):
-            state = _first_state(S, form, keep) if start is None else _State.at(S, keep, start)
-            steps = 0
             while True:
-                best = _Best()
-                done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
-                steps += done
-                eliminated = np.setdiff1d(np.arange(len(S)), keep)
-                level = best.level if form.fixed_level is None else form.fixed_level
-                missing = eliminated[reach[eliminated] > level]
+                found = self._solve_on(S, form, keep, start, monitor)
+                steps += found.iterations
+                level = form.fixed_level
+                if level is None:
+                    level = float(np.abs(found.multiplier).max(initial=0.0))
+                missing = np.setdiff1d(np.flatnonzero(reach > level), keep)
                 if not len(missing) or monitor.stopped is not None:
-                    break
-                keep = np.union1d(keep, missing)
-                state = state.grown(S, keep)
-            if isinstance(form, PenaltyForm) and best.factor is not None:
-                inner = S[np.ix_(keep, keep)]
-                sparse = _local_maximum(inner, form.rho, best.factor[:, 0])
-                if sparse is not None:
-                    best.offer_primal(inner, form, sparse[:, None])
-        return _solution(S, form, best, reach, status, steps, state)
+                    return replace(found, iterations=steps)
+                keep, start = np.union1d(keep, missing), found
+
+    def _solve_on(
+        self, S: Floats, form: L1Form, keep: Indices, start: L1Solution | None, monitor: Monitor
+    ) -> L1Solution:
+        """Return the best points on all features, when U cancels the rows of those that are not kept."""
+        block = np.ix_(keep, keep)
+        inner, best = S[block], BestPoints.none(len(keep))
+        steps, status = 0, RelaxationStatus.CONVERGED
+        if len(keep):
+            if start is None or not len(start.keep):
+                F, U = _first_points(inner, form)
+            else:
+                F, U = start.factor[keep], start.dual_matrix(S)[block]
+            steps, status = self._iterate(inner, form, F, U, best, monitor)
+            sparse = _local_maximum(inner, form, best.factor[:, 0])
+            if sparse is not None and sparse.any():
+                best.offer_primal(inner, form, sparse[:, None])
+        return best.solution(S, form, keep, status, steps)
 
     def _iterate(
-        self, S: Floats, form: L1Form, state: _State, best: _Best, monitor: Monitor, before: int
+        self, S: Floats, form: L1Form, F: Floats, U: Floats, best: BestPoints, monitor: Monitor
     ) -> tuple[int, RelaxationStatus]:
-        """Improve both points; return the number of steps and how they ended."""
+        """Improve both points, from X = FF' and U; return the number of steps and how they ended."""
         n = len(S)
-        if n == 0:
-            return 0, RelaxationStatus.CONVERGED
         scale = float(np.abs(S).max()) or 1.0
         # Rounding errors of the eigenvalues leave a gap of about this size.
         tolerance = max(self.tolerance, 64 * n * EPS)
         status = RelaxationStatus.ITERATION_LIMIT
-        residual = 1.0
-        step = 0
+        q, residual, step = STIFFNESS * scale, 1.0, 0
+        u = F @ F.T - U / q
+        basis = np.concatenate([F, np.random.default_rng(0).standard_normal((n, SPARE))], axis=1)
+        memory = empty_memory(u.size)
+        Y, taken = _parts(u, form, q)
         with monitor.watch():
-            for step in range(1, self.max_iterations - before + 1):
-                Y, taken = state.parts(form)
-                q = state.stiffness
-                W = S / q
-                W += Y
-                W -= taken
-                F, weights = state.projection(W, 0.1 * min(residual, 0.1))
+            for step in range(1, self.max_iterations + 1):
+                F, weights, basis = project(S / q + Y - taken, basis, 0.1 * min(residual, 0.1))
                 if step % CHECK_EVERY == 0 or step in EARLY_CHECKS:
                     monitor.tick("l1 relaxation", bound=best.dual)
                     best.offer_primal(S, form, F)
-                    best.offer_primal(S, form, _ascended(S, form, F[:, 0])[:, None])
+                    best.offer_primal(S, form, _ascended(S, form, F[:, 0], ASCENT_STEPS)[:, None])
                     if _worth_an_eigenvalue(S, form, q * taken, F[:, 0], best, tolerance, scale):
-                        best.offer_dual(S, form, q * taken)
+                        best.offer_dual(S, form, -q * taken)
                     if best.closed(tolerance, scale):
                         exact = tolerance == self.tolerance
                         status = RelaxationStatus.CONVERGED if exact else RelaxationStatus.PRECISION_LIMIT
                         break
-                move = F @ F.T
-                move -= Y
+                move = F @ F.T - Y
                 residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), SMALLEST_NORMAL)
                 move *= OVER_RELAXATION
-                state.u = state.anderson.next(state.u, move) if n <= ACCELERATED else state.u + move
-                if step % BALANCE_EVERY == 0 and step + before <= BALANCE_UNTIL:
-                    _balance(form, state, Y, taken, residual, scale)
+                u = next_point(u.ravel(), move.ravel(), *memory).reshape(n, n) if n <= ACCELERATED else u + move
+                before, size = Y, max(float(np.linalg.norm(taken)), SMALLEST_NORMAL)
+                Y, taken = _parts(u, form, q)
+                if step % BALANCE_EVERY == 0 and step <= BALANCE_UNTIL:
+                    dual = float(np.linalg.norm(Y - before)) / size
+                    factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
+                    if factor != 1.0 and 1 / STIFFNESS_RANGE <= q * factor / scale <= STIFFNESS_RANGE:
+                        q, taken = q * factor, taken / factor
+                        u, memory = Y + taken, empty_memory(u.size)
         if not best.closed(tolerance, scale):
-            best.offer_dual(S, form, state.stiffness * state.parts(form)[1])
+            best.offer_dual(S, form, -q * taken)
         return step, final_status(monitor.stopped, status)
 
+    def path(self, S: Floats, forms: Sequence[L1Form], *, monitor: Monitor | None = None) -> list[L1Solution]:
+        """Solve for increasing k, or for increasing rho, each solve started from the one before.
 
-def _first_stiffness(S: Floats) -> float:
-    return STIFFNESS * (float(np.abs(S).max()) or 1.0)
+        The points X and U of one solution are feasible for all later ones, too. If they close the gap at the next k, no
+        solve is needed. If the time is up, they are returned as they are: the bounds are then loose, but valid.
+        """
+        monitor = monitor or Monitor()
+        solutions: list[L1Solution] = []
+        last: L1Solution | None = None
+        for form in forms:
+            moved = None if last is None else last.at(S, form)
+            # With a penalty, the next solution is computed in any case: it may use fewer features, which are counted.
+            if moved is not None and moved.gap <= self.tolerance and isinstance(form, CardinalityForm):
+                solutions.append(replace(moved, status=RelaxationStatus.CONVERGED))
+            elif moved is not None and monitor.stopped is not None:
+                solutions.append(replace(moved, status=final_status(monitor.stopped, moved.status)))
+            else:
+                found = self.solve(S, form, start=last, monitor=monitor)
+                # A solve that was stopped early may be worse than the points it started from.
+                last = found if moved is None or found.gap <= moved.gap else replace(moved, status=found.status)
+                solutions.append(last)
+        return solutions
+
+
+def _parts(u: Floats, form: L1Form, stiffness: float) -> tuple[Floats, Floats]:
+    """Return Y, which is u after shrinking, and L / q, the part that shrinking took off."""
+    size = np.abs(u)
+    np.fill_diagonal(size, 0.0)
+    t = form.threshold(size, stiffness)
+    taken = np.clip(u, -t, t)
+    np.fill_diagonal(taken, 0.0)
+    return u - taken, taken
 
 
 def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     """Return the features to begin with."""
-    n = len(S)
-    if form.fixed_level is not None:
-        return np.flatnonzero(reach > form.fixed_level)
-    if n <= ALL_FEATURES_UP_TO:
-        return np.arange(n)
-    # The features with the largest entries and variances, some more than the cardinality needs.
+    n, level = len(S), form.fixed_level
+    if level is not None:
+        return np.flatnonzero(reach > level)
     assert isinstance(form, CardinalityForm)
-    count = min(n, max(ALL_FEATURES_UP_TO // 2, 4 * form.cardinality))
+    # Up to some size all. Else those with the largest entries and variances, some more than the cardinality needs.
+    count = n if n <= ALL_FEATURES_UP_TO else min(n, max(ALL_FEATURES_UP_TO // 2, 4 * form.cardinality))
     by_both = np.argsort(-np.maximum(reach, S.diagonal()), kind="stable")[:count]
     return np.union1d(by_both, np.argsort(-reach, kind="stable")[:count])
 
 
-def _first_state(S: Floats, form: L1Form, keep: Indices) -> _State:
-    """Return the state at zz' for a rough sparse component z, with a multiplier that suits it.
+def _first_points(S: Floats, form: L1Form) -> tuple[Floats, Floats]:
+    """Return a rough sparse component z as a column, and a multiplier that suits it.
 
     A start at zero would make the first steps have a high rank. If X = zz' is optimal, the features j outside the
-    support satisfy |s_j'z| <= t |z|_1. This gives the level t of the cardinality form. L is S cut off at that level.
+    support satisfy |s_j'z| <= t |z|_1. This gives the level t of the cardinality form. -U is S cut off at that level.
     """
-    stiffness, S = _first_stiffness(S), S[np.ix_(keep, keep)]
-    n = len(S)
-    if n == 0:
-        return _State(keep, S, stiffness)
-    z = np.zeros(n)
-    z[int(S.diagonal().argmax())] = 1.0
-    k = min(form.cardinality, n) if isinstance(form, CardinalityForm) else n
-    level = form.fixed_level or 0.0
-    image = S @ z
-    for _ in range(10):
-        image = shrunk(image, level * float(np.abs(z).sum()))
-        cut = np.partition(np.abs(image), n - k)[n - k]
-        image[np.abs(image) < cut] = 0.0
-        if not image.any():
+    z = _ascended(S, form, np.eye(len(S))[int(S.diagonal().argmax())], FIRST_STEPS)
+    level = form.fixed_level
+    if level is None:
+        level = float(np.abs(S @ z)[z == 0].max(initial=0.0)) / float(np.abs(z).sum())
+    U = np.clip(-S, -level, level)
+    np.fill_diagonal(U, 0.0)
+    return z[:, None], U
+
+
+def _ascended(S: Floats, form: L1Form, z: Floats, steps: int) -> Floats:
+    """Return a better sparse unit vector, after a few steps from z.
+
+    The iterates X become feasible only in the limit. Where the optimal X has rank one, such a vector is a much better
+    primal point than X shrunk into the l1 ball.
+    """
+    z = _unit(z)
+    for _ in range(steps):
+        moved = form.ascend(S @ z, z)
+        if not moved.any():
             break
-        z = _unit(image)
-        image = S @ z
-    if form.fixed_level is None:
-        level = float(np.abs(image[z == 0]).max(initial=0.0)) / float(np.abs(z).sum())
-    multiplier = np.clip(S, -level, level)
-    np.fill_diagonal(multiplier, 0.0)
-    return _State(keep, np.outer(z, z) + multiplier / stiffness, stiffness)
+        z = _unit(moved)
+    return z
 
 
-def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
+def _local_maximum(S: Floats, form: L1Form, z: Floats) -> Floats | None:
     """Return a local maximum of z'Sz - rho |z|_1^2 over unit vectors, near z; None if none is found.
 
     If the optimal X has rank one, X = zz' with such a z. The iteration leaves small entries where z is exactly zero. A
-    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support.
+    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support. The form with
+    a cardinality has no such maximum.
     """
+    if not isinstance(form, PenaltyForm):
+        return None
+    rho = form.rho
     signs = np.zeros(len(S))
     for _ in range(SUPPORTS_TRIED):
         image = shrunk(S @ z, rho * float(np.abs(z).sum()))
@@ -393,23 +336,8 @@ def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
     return None
 
 
-def _ascended(S: Floats, form: L1Form, z: Floats) -> Floats:
-    """Return a better sparse unit vector, after a few steps from z.
-
-    The iterates X become feasible only in the limit. Where the optimal X has rank one, such a vector is a much better
-    primal point than X shrunk into the l1 ball.
-    """
-    z = _unit(z)
-    for _ in range(ASCENT_STEPS):
-        moved = form.ascend(S @ z, z)
-        if not moved.any():
-            break
-        z = _unit(moved)
-    return z
-
-
 def _worth_an_eigenvalue(
-    S: Floats, form: L1Form, L: Floats, v: Floats, best: _Best, tolerance: float, scale: float
+    S: Floats, form: L1Form, L: Floats, v: Floats, best: BestPoints, tolerance: float, scale: float
 ) -> bool:
     """Return False if a few power steps show that the dual point -L leaves the gap open."""
     for _ in range(3):
@@ -418,90 +346,8 @@ def _worth_an_eigenvalue(
     return value - best.primal <= tolerance * max(abs(value), 1e-3 * scale)
 
 
-def _balance(form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float) -> None:
-    """Change the stiffness if the primal and the dual residual differ much."""
-    Y, taken_next = state.parts(form)
-    dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), SMALLEST_NORMAL)
-    factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
-    if factor != 1.0 and 1 / STIFFNESS_RANGE <= state.stiffness * factor / scale <= STIFFNESS_RANGE:
-        state.stiffness *= factor
-        state.threshold /= factor
-        state.u = Y + taken_next / factor
-        state.anderson.restart()
-
-
 def _unit(v: Floats) -> Floats:
     """Return a vector scaled to length one, or zero if it is zero."""
     # Divided by the largest entry first: squares of small numbers vanish, those of large ones overflow.
     v = v / max(float(np.abs(v).max(initial=0.0)), SMALLEST_NORMAL)
     return np.asarray(v / max(float(np.linalg.norm(v)), SMALLEST_NORMAL))
-
-
-def _solution(
-    S: Floats, form: L1Form, best: _Best, reach: Floats, status: RelaxationStatus, steps: int, state: _State
-) -> L1Solution:
-    """Return the best points on all features: those kept, and those eliminated."""
-    keep, variances = state.keep, S.diagonal()
-    eliminated = np.setdiff1d(np.arange(len(S)), keep)
-    # The largest variance alone is a primal point, too.
-    single = int(variances.argmax())
-    primal, shrink, factor = form.primal(float(variances[single]), float(variances[single]), 0.0), 1.0, np.eye(1)
-    rows = np.array([single])
-    if best.factor is not None and best.primal >= primal:
-        primal, shrink, factor, rows = best.primal, best.shrink, best.factor, keep
-    all_rows = np.zeros((len(S), factor.shape[1]))
-    all_rows[rows] = factor
-    return L1Solution(
-        form=form,
-        factor=all_rows,
-        primal=primal,
-        keep=keep,
-        multiplier=np.zeros((len(keep), len(keep))) if best.multiplier is None else best.multiplier,
-        # Off the diagonal U cancels the rows of the eliminated features: their variances are eigenvalues of S + U.
-        largest=max(best.largest if len(keep) else -np.inf, float(variances[eliminated].max(initial=-np.inf))),
-        level=max(best.level, float(reach[eliminated].max(initial=0.0))),
-        status=status,
-        iterations=steps,
-        shrink=shrink,
-    )
-
-
-def solve_cardinalities(
-    S: Floats, cardinalities: Iterable[int], settings: Splitting | None = None, monitor: Monitor | None = None
-) -> list[L1Solution]:
-    """Return a solution of the cardinality form for each k, in increasing order."""
-    forms = [CardinalityForm(k) for k in sorted({int(k) for k in cardinalities})]
-    return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())
-
-
-def solve_penalties(
-    S: Floats, penalties: Iterable[float], settings: Splitting | None = None, monitor: Monitor | None = None
-) -> list[L1Solution]:
-    """Return a solution of the penalty form for each rho, in increasing order."""
-    forms = [PenaltyForm(rho) for rho in sorted({float(rho) for rho in penalties})]
-    return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())
-
-
-def _solve_in_turn(S: Floats, forms: Sequence[L1Form], settings: Splitting, monitor: Monitor) -> list[L1Solution]:
-    solutions: list[L1Solution] = []
-    last: L1Solution | None = None
-    for form in forms:
-        moved = None if last is None else last.at(S, form)
-        # With a penalty, the next solution is computed in any case: it may use fewer features, and users count them.
-        if moved is not None and moved.gap <= settings.tolerance and isinstance(form, CardinalityForm):
-            solutions.append(replace(moved, status=RelaxationStatus.CONVERGED))
-        elif moved is not None and monitor.stopped is not None:
-            solutions.append(replace(moved, status=final_status(monitor.stopped, moved.status)))
-        else:
-            found = settings.solve(S, form, start=last, monitor=monitor)
-            # A solve that was stopped early may be worse than the points it started from.
-            last = found if moved is None or found.gap <= moved.gap else replace(moved, status=found.status)
-            solutions.append(last)
-    return solutions
-
-
-def _largest_off_diagonal(S: Floats) -> Floats:
-    """Return max_j |S_ij|, j != i, for each row i."""
-    size = np.abs(S)
-    np.fill_diagonal(size, 0.0)
-    return np.asarray(size.max(axis=1, initial=0.0))

@@ -19,7 +19,7 @@ optimal value.
 
 Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
 It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
-the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
+the lowest of all lines tried. The pair of z and rho is the witness of a bound
 (`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 
 The directions are w_i = f_i a_i - h_i x, with f_i = p_i, h_i = rho where p_i^2 > rho, and f_i = 1, h_i = p_i elsewhere.
@@ -27,18 +27,18 @@ All their inner products are entries of S and of Sz,
 
     w_i'w_j = f_i f_j S_ij - f_i p_i h_j - h_i f_j p_j + h_i h_j,
 
-and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. No factor of S is needed, neither to
-find a bound nor to check it. If S = A'A and A has fewer rows than columns, the smaller matrix of the rows is used.
+and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. Neither to find a bound nor to check it
+A is needed, only products with S.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic.core.arrays import PROVED, SMALLEST_NORMAL, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
 from laconic.covariance import Covariance
@@ -52,10 +52,8 @@ from laconic.relaxations.elementary import as_covariance
 INDEFINITE = 1e-10
 # A search stops unless it can lower the known bound by this share. A smaller improvement is not visible.
 WORTHWHILE = 1e-3
-# Above these sizes Lanczos' method finds an eigenvalue faster than LAPACK, for a matrix and for a factor.
-LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
-
-
+# Above this size Lanczos' method finds an eigenvalue faster than LAPACK.
+LAPACK = 400
 # Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
 # the size of the support. The best rho is rarely farther away.
 SAMPLES, GAPS = 9, 3
@@ -72,87 +70,12 @@ AWAY_FROM_ENDS = 0.05
 WORTHLESS = 0.01 * PROVED
 # Smallest penalty, times n and relative to lmax(S). The bound is then lmax(S) up to this share.
 LEAST_PENALTY = 1e-7
-# Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
-ENTRIES_IN_CACHE = 250_000
 # Relative accuracy of these eigenvalues and their vectors: that of the value is about its square.
 ACCURACY = 1e-4
-# Number of eigenvalues computed for a support in search of its best penalty, where more gain nothing visible, and for a
-# whole path whose bounds are to improve on known ones.
-EVALUATIONS, EVALUATIONS_OF_A_PATH = 4, 32
+# Number of eigenvalues computed for a support in search of its best penalty. More gain nothing visible.
+EVALUATIONS = 4
 # The test of optimality halves its bracket each time: after so many, the bracket is as narrow as rounding allows.
 EVALUATIONS_OF_A_TEST = 50
-
-
-class MatrixProducts:
-    """S + shift I = A'A, written out. `norms` is its diagonal, |a_i|^2; the shift is zero unless S is indefinite."""
-
-    def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
-        self._S, self.shift = S, 0.0
-        if semidefinite_shift > INDEFINITE * float(np.abs(S).max(initial=0.0)):
-            self.shift, self._S = semidefinite_shift, S.copy()
-            self._S.flat[:: len(S) + 1] += semidefinite_shift
-        self.norms = self._S.diagonal()
-
-    def component(self, support: Indices) -> tuple[float, Floats, Floats]:
-        """Return the value of a support, its weights z with |Az| = 1 (unless the value is zero), and p = A'Az."""
-        columns = self._S[:, support]
-        value, z = _unit_image(*extreme_eigenpair(columns[support], -1))
-        return value, z, np.asarray(columns @ z)
-
-    def largest(
-        self, active: Indices, f: Floats, h: Floats, p: Floats, _: tuple[Indices, Floats], /
-    ) -> tuple[float, Floats]:
-        """Return about the largest eigenvalue and eigenvector of the matrix of w_i'w_j, from S and p = Sz."""
-        S = self._S if len(active) == len(self._S) else self._S[active[:, None], active]
-        outer = (0.5 * h - f * p)[:, None] * h
-        M = f[:, None] * f * S + (outer + outer.T)
-        found = _by_lanczos(M) if len(M) > LAPACK_MATRIX else None
-        return extreme_eigenpair(M, -1) if found is None else found
-
-
-class FactorProducts:
-    """S = A'A with fewer rows in A than features. See `MatrixProducts` for the attributes."""
-
-    def __init__(self, A: Floats) -> None:
-        self._A, self.shift = A, 0.0
-        self.norms = np.einsum("ij,ij->j", A, A)
-
-    def component(self, support: Indices) -> tuple[float, Floats, Floats]:
-        """See `MatrixProducts`."""
-        chosen = self._A[:, support]
-        value, z = _unit_image(*extreme_eigenpair(chosen.T @ chosen, -1))
-        return value, z, np.asarray((chosen @ z) @ self._A)
-
-    def largest(
-        self, active: Indices, f: Floats, h: Floats, _: Floats, z: tuple[Indices, Floats], /
-    ) -> tuple[float, Floats]:
-        """Return about the largest eigenvalue and eigenvector of the matrix of w_i'w_j, from A and x = Az."""
-        A = self._A if len(active) == self._A.shape[1] else self._A[:, active]
-        V = A * f - np.outer(self._A[:, z[0]] @ z[1], h)
-        if min(V.shape) > LAPACK_FACTOR:
-            operator = LinearOperator((V.shape[1],) * 2, matvec=lambda y: V.T @ (V @ y), dtype=np.float64)
-            found = _by_lanczos(operator)
-            if found is not None:
-                return found
-        if len(V) > V.shape[1]:
-            return extreme_eigenpair(V.T @ V, -1)
-        value, u = extreme_eigenpair(V @ V.T, -1)
-        y = u @ V
-        length = float(np.linalg.norm(y))
-        return value, y / length if length > 0 else y
-
-
-# The products of a covariance, by whichever is smaller.
-Products = MatrixProducts | FactorProducts
-
-
-def products_of(covariance: Covariance) -> Products:
-    """Return the products of a covariance, by its factor if that has fewer rows than features."""
-    n = covariance.n_features
-    if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
-        return FactorProducts(covariance.factor)
-    S = covariance.submatrix(np.arange(n))
-    return MatrixProducts(S, 0.0 if covariance.semidefinite else covariance.semidefinite_shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +86,8 @@ class Line:
     largest: float  # an estimate of lmax(sum_i Y_i)
     source: "Conditions | None" = None  # those of a support, if it needs one
 
-    def at(self, k: Any) -> Any:
-        """Return the estimate of the bound for k nonzeros (a number or an array)."""
+    def at(self, k: int) -> float:
+        """Return the estimate of the bound for k nonzeros."""
         return self.largest + self.witness.rho * k
 
 
@@ -172,38 +95,42 @@ class Conditions:
     """The bounds that a support, which is not empty, gives for every cardinality.
 
     At first they are estimated for some rho in each gap between two p_i^2 near the size of the support:
-    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
+    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|. S + `shift` I is
+    semidefinite; values and bounds include the shift.
     """
 
-    def __init__(self, products: Products, support: Indices) -> None:
-        self._products, self._support, self.size = products, support, len(support)
-        self.value, self._weights, self.p = products.component(support)
-        if not self.value > 0:
-            self.p = np.zeros_like(self.p)
-        norms, squares = products.norms, self.p * self.p
+    def __init__(self, S: Covariance, support: Indices) -> None:
+        self._S, self._support, self.size, self.shift = S, support, len(support), shift_of(S)
+        self._norms = norms = S.diagonal + self.shift
+        block = S.submatrix(support)
+        block.flat[:: self.size + 1] += self.shift
+        self.value, self._weights = extreme_eigenpair(block, -1)
+        self.p = np.zeros_like(norms)
+        if self.value > 0:
+            self._weights /= np.sqrt(self.value)  # so that |Az| = 1
+            z = np.zeros_like(norms)
+            z[support] = self._weights
+            self.p = S.product(z) + self.shift * z
+        squares = self.p * self.p
         #: The largest p_i^2 outside the support and the smallest inside. The conditions ask for a rho between them.
         self.interval = float(np.delete(squares, support).max(initial=0.0)), float(squares[support].min())
         ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
         near = np.arange(max(self.size - GAPS, 0), min(self.size + GAPS, len(norms)) + 1)
         gaps = [_positive(*gap) for gap in zip(ends[near + 1], ends[near], strict=True) if self.value > 0]
         self._gaps = [(low, high) for low, high in gaps if high - low > NARROW * high]
-        lows, highs = np.array(self._gaps).reshape(-1, 2).T
-        self._rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
-        self._share, self._single = np.empty((2, len(self._rhos)))
-        active = norms > self._rhos.min(initial=np.inf)
-        s, p2 = norms[active], squares[active]
-        step = max(1, ENTRIES_IN_CACHE // max(len(s), 1))
-        for begin in range(0, len(self._rhos), step):
-            part = slice(begin, begin + step)
-            rho = self._rhos[part, None]
+        self._rhos, self._share, self._single = np.empty((3, len(self._gaps), SAMPLES))
+        for place, (low, high) in enumerate(self._gaps):
+            active = norms > low
+            s, p2, rho = norms[active], squares[active], (low * (high / low) ** BETWEEN)[:, None]
             excess = p2 - rho
             rest = np.where(excess > 0, p2 * np.maximum(s - p2, 0.0), -rho * np.maximum(s - rho, 0.0)) / excess
             above = np.maximum(excess, 0.0)
-            self._share[part], self._single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
+            self._rhos[place] = rho[:, 0]
+            self._share[place], self._single[place] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
 
-    def promised(self, k: int) -> float:
-        """Return a cheap estimate; the bound is rarely below it."""
-        return float(self.estimates(k).min(initial=np.inf)) - self._products.shift
+    def estimates(self, k: int) -> Floats:
+        """Return the cheap estimates at k, a row for each gap that may be searched."""
+        return np.asarray(np.maximum(self._share, self._single) + self._rhos * k)
 
     def lines(
         self, k: int, *, evaluations: int, limit: float = np.inf, gap: tuple[float, float] | None = None
@@ -225,7 +152,7 @@ class Conditions:
             score = estimates + 1e-3 * (self._single + self._rhos * k)
             reaching = estimates <= floor * (1 + SAME)
             best = int(np.argmin(np.where(reaching, score, np.inf) if reaching.any() else score))
-            rho, (low, high) = float(self._rhos[best]), self._gaps[best // SAMPLES]
+            rho, (low, high) = float(self._rhos.flat[best]), self._gaps[best // SAMPLES]
         else:
             low, high = _positive(*gap)
             rho = float(np.sqrt(low * high))
@@ -256,38 +183,55 @@ class Conditions:
             rho = min(max(rho, low + margin), high - margin)
         return found
 
-    def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
-        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
-        shift = self._products.shift
-        found = self.lines(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
-        line = _lowest(found, k) if found else None
-        return None if line is None or line.at(k) - shift >= known else (line.at(k) - shift, line.witness)
-
-    def estimates(self, k: int) -> Floats:
-        """Return the cheap estimates at k, with the shift; none if there is no gap to search."""
-        return np.asarray(np.maximum(self._share, self._single) + self._rhos * k)
-
     def _tangent(self, rho: float) -> tuple[float, float]:
         """Return lmax(sum_i Y_i) and its derivative in rho.
 
         Let y be the eigenvector of the matrix of inner products, and u = sum_i c_i^(1/2) y_i w_i / largest^(1/2) that
         of sum_i Y_i. Then u'w_i = (largest / c_i)^(1/2) y_i, and the derivative of each c_i (u'w_i)^2 is explicit.
         """
-        active = np.flatnonzero(self._products.norms > rho)
+        active = np.flatnonzero(self._norms > rho)
         if not len(active):
             return 0.0, 0.0
-        s, p = self._products.norms[active], self.p[active]
+        s, p = self._norms[active], self.p[active]
         p2 = p * p
         inside, excess = p2 > rho, p2 - rho
         c = np.where(inside, 1.0, rho * (s - rho) / np.where(inside, 1.0, s - p2)) / np.abs(excess)
         root = np.sqrt(c)
         f, h = np.where(inside, p, 1.0) * root, np.where(inside, rho, p) * root
-        largest, y = self._products.largest(active, f, h, p, (self._support, self._weights))
+        largest, y = self._largest(active, f, h, f * p)
         share = largest * (y * y)
         along = float(y @ (f * p - h))
         by_inside = share * c - 2.0 * along * (y * root)
         by_outside = share * (1 / rho - 1 / (s - rho) - 1 / np.abs(excess))
         return largest, float(np.where(inside, by_inside, by_outside).sum())
+
+    def _largest(self, active: Indices, f: Floats, h: Floats, fp: Floats) -> tuple[float, Floats]:
+        """Return about the largest eigenvalue and eigenvector of the matrix of w_i'w_j of some features."""
+        S = self._S
+
+        def product(y: Floats) -> Floats:
+            z = np.zeros(S.n_features)
+            z[active] = f * y
+            along = float(h @ y)
+            return np.asarray(f * (S.product(z) + self.shift * z)[active] + h * (along - float(fp @ y)) - fp * along)
+
+        if len(active) > LAPACK:
+            # A fixed start that is neither an eigenvector nor orthogonal to one.
+            first = np.cos(np.arange(1.0, len(active) + 1))
+            operator = LinearOperator((len(active),) * 2, matvec=product, dtype=np.float64)
+            with suppress(ArpackError):
+                values, vectors = eigsh(operator, k=1, which="LA", v0=first, tol=ACCURACY)
+                return float(values[0]), np.asarray(vectors[:, 0])
+        outer = (0.5 * h - fp)[:, None] * h
+        M = S.submatrix(active)
+        M.flat[:: len(active) + 1] += self.shift
+        return extreme_eigenpair(f[:, None] * f * M + (outer + outer.T), -1)
+
+
+def shift_of(S: Covariance) -> float:
+    """Return a number d with S + d I semidefinite, up to rounding."""
+    shift = 0.0 if S.semidefinite else S.semidefinite_shift
+    return shift if shift > INDEFINITE * S.rounding_unit else 0.0
 
 
 def proved_bound(covariance: Covariance, k: int, witness: Proposition2Witness) -> Estimate:
@@ -298,25 +242,9 @@ def proved_bound(covariance: Covariance, k: int, witness: Proposition2Witness) -
         return Estimate(np.inf, "Proposition 2", k, witness)
 
 
-def _unit_image(value: float, z: Floats) -> tuple[float, Floats]:
-    """Return a value, and its component scaled so that |Az| = 1."""
-    return value, z / np.sqrt(value) if value > 0 else z
-
-
 def _positive(low: float, high: float) -> tuple[float, float]:
     """Return the ends of a gap between two penalties; the lower one is positive."""
     return (low if low > 0 else 1e-3 * LEAST_PENALTY * high), high
-
-
-def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:
-    """Return about the largest eigenvalue and its unit eigenvector, or None if Lanczos' method does not converge."""
-    # A fixed start that is neither an eigenvector nor orthogonal to one.
-    first = np.cos(np.arange(1.0, M.shape[0] + 1))
-    try:
-        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=ACCURACY)
-    except ArpackError:
-        return None
-    return float(values[0]), np.asarray(vectors[:, 0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -350,33 +278,6 @@ class OptimalityConditions:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports tried: `path_bounds` makes it.
-
-    Examples
-    --------
-    >>> from laconic.datasets import load_pitprops
-    >>> from laconic.relaxations import path_bounds
-    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
-    >>> [round(float(bound), 2) for bound in found.upper]
-    [3.87, 4.01, 4.15]
-    """
-
-    cardinalities: Indices
-    upper: Floats  # the proved bound for each k; infinite where there is none
-    witnesses: tuple[Proposition2Witness | None, ...]  # None where there is no bound
-
-    def witness(self, cardinality: int) -> Proposition2Witness:
-        """Return the witness of the bound for one of the cardinalities."""
-        places = np.flatnonzero(self.cardinalities == cardinality)
-        found = self.witnesses[int(places[0])] if len(places) else None
-        if found is None:
-            known = [int(k) for k, upper in zip(self.cardinalities, self.upper, strict=True) if np.isfinite(upper)]
-            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {known}.")
-        return found
-
-
 def optimality_conditions(
     covariance: Covariance | Floats,
     support: Indices | Sequence[int],
@@ -402,17 +303,16 @@ def optimality_conditions(
     if not len(features):
         raise ValueError("support is empty; give at least one feature.")
     k = len(features) if cardinality is None else cardinality
-    products = products_of(covariance)
     with threads_for(covariance.n_features):
-        conditions = Conditions(products, features)
-        value = conditions.value - products.shift
+        conditions = Conditions(covariance, features)
+        value = conditions.value - conditions.shift
         enough = value + tolerance * abs(value)
         lines = conditions.lines(
-            k, evaluations=EVALUATIONS_OF_A_TEST, limit=enough + products.shift, gap=conditions.interval
+            k, evaluations=EVALUATIONS_OF_A_TEST, limit=enough + conditions.shift, gap=conditions.interval
         )
         bound = proved_bound(covariance, k, _lowest(lines, k).witness) if lines else None
         if bound is None or bound.value > enough:
-            lines += conditions.lines(k, evaluations=2 * EVALUATIONS) + _without_support(products)
+            lines += conditions.lines(k, evaluations=2 * EVALUATIONS) + _without_support(covariance)
             bound = proved_bound(covariance, k, _lowest(lines, k).witness)
     assert isinstance(bound.witness, Proposition2Witness)
     return OptimalityConditions(
@@ -429,127 +329,60 @@ def optimality_conditions(
 
 
 def path_bounds(
-    covariance: Covariance | Floats,
-    supports: Sequence[Indices],
-    cardinalities: Sequence[int],
-    *,
-    known: Floats | None = None,
-) -> PathBounds:
+    covariance: Covariance | Floats, supports: Sequence[Indices], cardinalities: Sequence[int]
+) -> list[Estimate]:
     """Return for every k the lowest bound over all supports and over some penalties for each.
 
-    `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
-    promise the most. The bounds are infinite if no estimate promises to be lower.
+    The bounds are proved. One is infinite if nothing can be proved about the matrix.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from laconic.datasets import load_pitprops
     >>> from laconic.relaxations import path_bounds
-    >>> S = np.diag([4.0, 2.0, 1.0]) + 0.5
-    >>> path_bounds(S, [[0], [0, 1]], [1, 2]).upper.round(4)
-    array([4.5   , 4.6338])
+    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
+    >>> [round(bound.value, 2) for bound in found]
+    [3.87, 4.01, 4.15]
     """
-    ks = np.asarray([int(k) for k in cardinalities])
-    if ks.min(initial=1) < 1:
-        raise ValueError(f"cardinalities={ks.tolist()} must be at least 1.")
+    if min(cardinalities, default=1) < 1:
+        raise ValueError(f"cardinalities={list(cardinalities)} must be at least 1.")
     covariance = as_covariance(covariance)
-    products = products_of(covariance)
-    chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
-        if known is not None:
-            limits = known + products.shift
-            return _proved(covariance, _lines_below(chosen, ks, limits), ks, limits, WORTHWHILE)
-        lines = _without_support(products)
+        lines = _without_support(covariance)
         # Each support at the k nearest to its size, then at each k the support of the lowest bound there.
-        for conditions in chosen:
-            k = int(ks[np.argmin(np.abs(ks - conditions.size))])
-            lines += conditions.lines(k, evaluations=EVALUATIONS)
-        for k in ks.tolist():
+        for support in supports:
+            if len(support):
+                near = min(cardinalities, key=lambda k: abs(k - len(support)))
+                lines += Conditions(covariance, np.asarray(support)).lines(near, evaluations=EVALUATIONS)
+        for k in cardinalities:
             source = _lowest(lines, k).source
             if source is not None and source.size != k:
                 lines += source.lines(k, evaluations=EVALUATIONS)
-        return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
+        return [proved_bound(covariance, k, _lowest(lines, k).witness) for k in cardinalities]
 
 
-def proposition_2_bound(
-    covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
-) -> Estimate:
-    """Return the bound that a support gives by Proposition 2, after at most `evaluations` eigenvalues."""
-    products = products_of(covariance)
-    with threads_for(covariance.n_features):
-        lines = _without_support(products)
-        lines += Conditions(products, support).lines(cardinality, evaluations=evaluations)
-    return proved_bound(covariance, cardinality, _lowest(lines, cardinality).witness)
-
-
-def proposition_2_below(
-    covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
-) -> Estimate | None:
+def proposition_2_below(covariance: Covariance, support: Indices, cardinality: int, known: float) -> Estimate | None:
     """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound."""
     with threads_for(covariance.n_features):
-        conditions = Conditions(products_of(covariance), support)
-        if not conditions.promised(cardinality) < known:
+        conditions = Conditions(covariance, support)
+        known += conditions.shift
+        # A bound is rarely below its estimate.
+        if not conditions.estimates(cardinality).min(initial=np.inf) < known:
             return None
-        found = conditions.best(cardinality, known, evaluations=evaluations)
-    return None if found is None else proved_bound(covariance, cardinality, found[1])
+        lines = conditions.lines(cardinality, evaluations=EVALUATIONS, limit=known * (1 - WORTHWHILE))
+    line = _lowest(lines, cardinality)
+    return proved_bound(covariance, cardinality, line.witness) if line.at(cardinality) < known else None
 
 
 def _lowest(lines: Sequence[Line], k: int) -> Line:
-    return min(lines, key=lambda line: float(line.at(k)))
+    return min(lines, key=lambda line: line.at(k))
 
 
-def _without_support(products: Products) -> list[Line]:
+def _without_support(S: Covariance) -> list[Line]:
     """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
-    zero = np.zeros(1, dtype=np.intp), np.zeros(1)
-    norms = products.norms
-    top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
+    zero, shift = (np.zeros(1, dtype=np.intp), np.zeros(1)), shift_of(S)
+    top = max(float(S.diagonal.max(initial=0.0)) + shift, 0.0) * (1 + 32 * EPS)
+    largest = S.largest.estimate + shift
     lines = [Line(Proposition2Witness(*zero, top), 0.0)]
-    active = np.flatnonzero(norms > 0)
-    if len(active):
-        ones, zeros = np.ones(len(active)), np.zeros(len(active))
-        largest, _ = products.largest(active, ones, zeros, zeros, zero)
-        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / len(norms)), largest))
+    if largest > 0:
+        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / S.n_features), largest))
     return lines
-
-
-def _lines_below(supports: list[Conditions], ks: Indices, limits: Floats) -> list[Line]:
-    """Return lines below some limits, from few searches.
-
-    Each search takes the support and the k whose estimate is the farthest below the best bound so far. A support whose
-    bound missed its estimate is dropped. Limits and estimates include the shift.
-    """
-    promised = np.array([[c.estimates(k).min(initial=np.inf) for k in ks] for c in supports]).reshape(-1, len(ks))
-    reached, lines = limits, list[Line]()
-    while promised.size and len(lines) < EVALUATIONS_OF_A_PATH:
-        gain = 1 - promised / np.maximum(reached, SMALLEST_NORMAL)
-        place, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
-        if not gain[place, column] > (WORTHWHILE if lines else 0.0):
-            break
-        limit = float(reached[column]) * (1 - WORTHWHILE)
-        found = supports[place].lines(int(ks[column]), evaluations=EVALUATIONS, limit=limit)
-        lines += found
-        reached = np.min([reached, *(line.at(ks) for line in found)], axis=0)
-        promised[place, column if reached[column] <= limit else slice(None)] = np.inf
-    return lines
-
-
-def _proved(covariance: Covariance, lines: list[Line], ks: Indices, limits: Floats, loss: float) -> PathBounds:
-    """Prove the lines that are lowest at some k, and return for each k the lowest of the proved bounds.
-
-    A line is left out where it is not below the limit, or lower than the lines proved before by no more than a relative
-    loss. One proof serves all k, because the bound at k + 1 is the bound at k plus rho.
-    """
-    upper = np.full(len(ks), np.inf)
-    witnesses: list[Proposition2Witness | None] = [None] * len(ks)
-    tried: list[Line] = []
-    for place, (k, limit) in enumerate(zip(ks.tolist(), limits, strict=True)):
-        line = _lowest(lines, k) if lines else None
-        if line is None or line in tried or not line.at(k) < min(limit, upper[place] * (1 - loss)):
-            continue
-        tried.append(line)
-        value = proved_bound(covariance, k, line.witness).value
-        change = line.witness.rho * (ks - k)
-        # Rounded up, unless nothing is added.
-        there = np.where(ks == k, value, value + change + 4 * EPS * (abs(value) + np.abs(change)))
-        for better in np.flatnonzero(there < upper):
-            upper[better], witnesses[better] = there[better], line.witness
-    return PathBounds(ks, upper, tuple(witnesses))
