@@ -17,7 +17,7 @@ model.summary().round(4)
 # %%
 # All six are proved optimal, each given the earlier ones. The loadings:
 
-picture = laconic.plot.loadings(model, kind="heatmap")
+picture = laconic.plot.loadings(model)
 
 # %%
 # Papers count explained variance in different ways. Zou, Hastie and Tibshirani adjust it for correlated scores: the

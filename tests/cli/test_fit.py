@@ -112,7 +112,7 @@ def test_out_holds_what_the_library_computes(csv, table, tmp_path):
     np.testing.assert_allclose(summary["variance"], model.summary()["variance"])
     assert summary["features"][0].split(" | ") == model.loadings().query("component == 1")["feature"].tolist()
     np.testing.assert_allclose(load_model(out / "model.laconic").components_, model.components_)
-    for picture in ("plane.png", "loadings.png"):
+    for picture in ("scores.png", "loadings.png"):
         assert_picture(out / picture)
     (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
     assert set(line.removeprefix("Wrote ").removesuffix(".").split(", ")) == {str(file) for file in out.iterdir()}
@@ -140,7 +140,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
     for file in kept:
         file.write_text("mine")
     text = done("fit", csv, "-k", 3, "--out", out).stdout
-    gone = [out / "component-2.json", out / "plane.png"]
+    gone = [out / "component-2.json", out / "scores.png"]
     assert text.splitlines()[-1] == f"Removed files of an earlier run: {', '.join(map(str, gone))}."
     assert all(file.is_file() for file in kept)
 
@@ -173,7 +173,7 @@ def test_rows_are_coloured_by_a_column(csv, table, tmp_path):
         drop = ("--drop", "year") if column == "kind" else ()
         result = done("fit", file, "-k", "5,4", "--color-by", column, *drop, "--out", out)
         assert result.stdout.partition("Wrote")[0] == plain
-        assert_picture(out / "plane.png")
+        assert_picture(out / "scores.png")
         assert done("verify", out / "component-1.json", out / "component-2.json", file).stdout.count("Accepted") == 2
     done("fit", file, "-k", 3, "--color-by", "kind", "--drop", "year", "--out", out)
     assert_picture(out / "scores.png")

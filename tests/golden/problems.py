@@ -144,7 +144,6 @@ _STUDIES = {
     "path, tall": {"task": "path", "data": "tall", "sizes": 8},
     "path, gram, tight": {"task": "path", "data": "gram", "sizes": 5, "proof": "tight"},
     "path, gram, greedy": {"task": "path", "data": "gram", "sizes": 8, "method": "greedy"},
-    "path, penalties": {"task": "path", "data": "pitprops", "penalties": [0.1, 0.3, 0.5], "method": "dspca"},
     "choose, cv": {"task": "choose", "data": "tall", "sizes": 15, "criterion": "cv"},
     "choose, hull": {"task": "choose", "data": "wide", "sizes": 12, "criterion": "hull", "components": 2},
     "stability": {"task": "stability", "data": "tall", "k": [5, 4], "draws": 20},

@@ -56,7 +56,7 @@ def _fit(problem, data, weights):
 
 def _path(problem, data, _weights):
     model = laconic.SparsePCA(method=problem.get("method", "auto"), proof=problem.get("proof", "fast"))
-    path = laconic.path(model, **_given(problem, data), sizes=problem.get("sizes"), penalties=problem.get("penalties"))
+    path = laconic.path(model, **_given(problem, data), sizes=problem.get("sizes"))
     return [_bounds(s.support, s.value, s.upper, s.verdict) for s in path.solutions], []
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from helpers import bound_of, certified, path_of
-from laconic import Certificate, SparsePCA, path, scores, verify
+from laconic import Certificate, SparsePCA, scores, verify
 from laconic.model.scores import scores_of
 
 NAMES = list("abcdefgh")
@@ -230,9 +230,7 @@ def test_the_other_functions_take_them_too(way):
         found = path_of(frame, 4, missing=way)
         own = certified(frame, support, missing=way)
         bound = bound_of(frame, 3, missing=way)
-        penalized = path(SparsePCA(method="dspca", missing=way), frame, penalties=3)
     assert sorted(found.names(3)) == sorted(support)
     assert all(verify(c, frame) for c in found.certificates)
     assert verify(own, frame)
     assert own.lower <= bound
-    assert len(penalized.solutions) == 3

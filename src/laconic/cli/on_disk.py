@@ -29,7 +29,7 @@ SWITCHES = ("transpose", "numeric_only", "blocks")
 SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 DPI = 200
 # Files of a fit that not every fit writes: those of an earlier run are removed. And files that every fit writes.
-RESULTS = r"scores\.(csv|png)|plane\.png|(component-[1-9]\d*|components)\.(json|npz)"
+RESULTS = r"scores\.(csv|png)|(component-[1-9]\d*|components)\.(json|npz)"
 ALWAYS = r"(loadings|summary)\.csv|command\.txt|model\.laconic|loadings\.png"
 
 
@@ -282,11 +282,8 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     }
     if data.in_blocks or made.rows is None:
         return files
-    found = files[directory / "scores.csv"] = scores(model, data.rows)
-    labels = [str(name) for name in data.rows.index]
-    if model.n_components_ > 1:
-        files[directory / "plane.png"] = pictures.planes(model, made, found, groups=data.colors, labels=labels)
-    elif data.colors is not None:
+    files[directory / "scores.csv"] = scores(model, data.rows)
+    if model.n_components_ > 1 or data.colors is not None:
         files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
     return files
 

@@ -4,39 +4,32 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
-from laconic.core.words import counted, is_whole, percent
-from laconic.covariance.make import Made
-from laconic.covariance.matrix import largest_eigenpairs
+from laconic.core.words import is_whole
 from laconic.model.noise import scree_of
-from laconic.model.scores import scores_of
 from laconic.model.settings import check_count, made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
 from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from laconic.model.estimator import SparsePCA
 
-# Without a choice of components, bars are drawn for at most this many. A heat map of so many has numbers in its cells.
+# Without a choice of components, bars are drawn for at most this many.
 MOST_COMPONENTS = 12
-# Above this many rows, one component is drawn as histograms. Dots would cover each other.
-MOST_DOTS = 2000
 # At most so many rows get a name, and so many arrows that end together.
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
-# The relative accuracy of dense components that are only drawn.
-ACCURACY = 1e-6
 
 
 def loadings(
@@ -44,46 +37,31 @@ def loadings(
     *,
     components: int | Sequence[int] | None = None,
     max_features: int | None = 20,
-    kind: Literal["bars", "heatmap"] = "bars",
     ax: "Place" = None,
 ) -> "Axes":
-    """Draw the loadings of components, as signed bars below each other or as a heat map.
+    """Draw the loadings of components, as signed bars below each other.
 
     Parameters
     ----------
     model : SparsePCA
         A fitted `SparsePCA`.
     components : int or sequence of int, optional
-        The numbers of the components, from 1. By default all of them; of more than twelve, the first twelve as bars.
+        The numbers of the components, from 1. By default all of them, but at most the first twelve.
     max_features : int or None, default=20
         How many features of a component are drawn at most, those with the largest loadings; None for all.
-    kind : {"bars", "heatmap"}, default="bars"
-        "bars" or "heatmap".
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
-    if kind not in ("bars", "heatmap"):
-        raise ValueError(f"kind={kind!r} must be 'bars' or 'heatmap'.")
     if max_features is not None and (not is_whole(max_features) or max_features < 1):
         raise ValueError(f"max_features={max_features!r} must be an int of at least 1, or None for all features.")
     check_is_fitted(model)
-    numbers = parts.checked_components(model, range(1, model.n_components_ + 1) if components is None else components)
-    more = len(numbers) - MOST_COMPONENTS if components is None and kind == "bars" else 0
-    numbers = numbers[: len(numbers) - max(0, more)]
+    everything = range(1, model.n_components_ + 1)
+    numbers = parts.checked_components(model, everything[:MOST_COMPONENTS] if components is None else components)
+    more = len(everything) - len(numbers) if components is None else 0
     rows, names = model.components_[[number - 1 for number in numbers]], parts.feature_names(model)
     drawn = [np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)][:max_features] for row in rows]
-    tall = parts.bar_height(names[i] for features in drawn for i in features)
-    if kind == "heatmap":
-        union = list(dict.fromkeys(int(i) for features in drawn for i in features))
-        height = 1.4 + max(3, len(union)) * tall
-        ax = axes_for(ax, (4.2 + 0.5 * len(numbers), height))
-        _heat_map(ax, rows[:, union].T, numbers)
-        parts.name_bars(ax, np.arange(len(union)), [names[i] for i in union], len(union))
-        if max_features is not None and np.count_nonzero(rows, axis=1).max() > max_features:
-            ax.set_title(f"The {max_features} largest loadings of each component", fontsize=10)
-        return ax
     places = sum(len(features) + 1 for features in drawn) + 0.4 * (len(drawn) - 1)
-    ax = axes_for(ax, (6.4, 0.9 + places * tall))
+    ax = axes_for(ax, (6.4, 0.9 + places * parts.bar_height(names[i] for features in drawn for i in features)))
     limit, start, ticks, shown = float(np.abs(rows).max()) * 1.05, 0.0, list[float](), list[str]()
     ax.axvline(0, color=INK, linewidth=0.8)
     for number, row, features in zip(numbers, rows, drawn, strict=True):
@@ -101,25 +79,8 @@ def loadings(
     ax.set_xlim(-limit if (rows < 0).any() else 0, limit)
     ax.set_xlabel("Loading" + (f"\n({more} more components are not drawn)" if more > 0 else ""))
     tidy(ax, "x")
-    parts.name_bars(ax, ticks, shown, places)
+    parts.name_bars(ax, ticks, shown)
     return ax
-
-
-def _heat_map(ax: Any, table: Floats, numbers: Sequence[int]) -> None:
-    limit = float(np.abs(table).max())
-    image = ax.imshow(np.ma.masked_equal(table, 0.0), cmap=parts.part_of("RdBu", 0.08, 0.92), vmin=-limit, vmax=limit,
-                      aspect="auto")  # fmt: skip
-    ax.set_xticks(np.arange(len(numbers)), [str(number) for number in numbers])
-    ax.set_xlabel("Component")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    # The sign is written, because in grey print both ends of the colours look the same.
-    for (place, component), value in np.ndenumerate(table):
-        if value != 0 and (len(numbers) <= MOST_COMPONENTS or value < 0):
-            text = f"{value:.2f}".replace("-", "\u2212") if len(numbers) <= MOST_COMPONENTS else "\u2212"
-            ax.text(component, place, text, ha="center", va="center", fontsize="small",
-                    color="white" if abs(value) > 0.6 * limit else INK)  # fmt: skip
-    parts.colour_bar(ax, image, "Loading")
 
 
 def scores(
@@ -133,7 +94,7 @@ def scores(
 ) -> "Axes":
     """Draw rows in the plane of two components, or along one.
 
-    Rows at one place are drawn side by side. Above 20,000 rows, hexagons show how many rows they hold.
+    Rows at one place are drawn side by side. Above 20,000 rows without colours, hexagons show how many they hold.
 
     Parameters
     ----------
@@ -250,90 +211,36 @@ def _draw_arrows(ax: Any, vectors: Floats, values: Floats) -> Floats:
 
 def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, shafts: Floats) -> None:
     """Name arrows, the longest first. Arrows that end at one place share a text. Say how many names have no room."""
-    parts.lay_out(ax)
-    pixels, size = ax.transData.transform(ends), ax.get_window_extent().width
-    found: list[tuple[int, list[str]]] = []
-    for i in np.argsort(-np.linalg.norm(ends, axis=1), kind="stable"):
-        near = [one for first, one in found if np.abs(pixels[first] - pixels[i]).max() < 0.03 * size]
-        if near:
-            near[0].append(names[i])
-        else:
-            found.append((int(i), [names[i]]))
-    texts = [parts.listed(group[:MOST_NAMES], 24, len(group)) for _, group in found]
+    order = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")
+    together = pd.DataFrame(np.round(ends / np.abs(ends).max(), 2)[order]).groupby([0, 1], sort=False).indices
+    groups = [[names[i] for i in order[own]] for own in together.values()]
+    texts = [parts.listed(group[:MOST_NAMES], 24, len(group)) for group in groups]
+    at = ends[[order[own[0]] for own in together.values()]]
     style = {"color": COLOURS[2], "fontweight": "bold", "zorder": 7}
-    at = ends[[i for i, _ in found]]
     left = parts.write_names(ax, texts, at, np.vstack([places, shafts]), **style)
     # A name may cover rows if there is no other place, but neither arrows nor other names.
-    again = [texts.index(text) for text in left]
-    left = parts.write_names(ax, left, at[again], shafts, **style)
+    left = parts.write_names(ax, left, at[[texts.index(text) for text in left]], shafts, **style)
     if left:
         ax.set_title(f"no room for the names of {len(left)} arrows", loc="right", fontsize="small")
 
 
 def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
     """Draw rows along one component: a lane for each group, or the number that rows are coloured by upwards."""
+    title = colouring.title
     if colouring.numbers is not None:
         parts.draw_rows(ax, np.column_stack([values, colouring.numbers])[np.isfinite(colouring.numbers)], Colouring())
-        ax.set_ylabel(parts.wrapped(colouring.title or "color_by", 40), **parts.text_style([colouring.title]))
+        title = title or "color_by"
         tidy(ax)
-        return
-    groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
-    edges = np.linspace(values.min(), values.max(), 81) if np.ptp(values) else values[0] + np.array([-0.5, 0.5])
-    for lane, (code, _, rows) in enumerate(groups):
-        marker, factor, colour = parts.look(code)
-        if len(values) > MOST_DOTS:
-            counts = np.histogram(values[rows], bins=edges)[0]
-            ax.stairs(-lane - 0.4 + 0.8 * counts / counts.max(), edges, baseline=-lane - 0.4, fill=True, color=colour)
-            continue
+    else:
+        groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
+        lanes = sum(place * rows for place, (_, _, rows) in enumerate(groups))
         # The places within a lane have no meaning. They only keep equal scores apart.
-        across = -lane + 0.3 * np.cos(np.arange(np.count_nonzero(rows)) * np.pi * (np.sqrt(5) - 1))
-        ax.scatter(values[rows], across, s=24 * factor**2, marker=marker, color=colour, edgecolors="white",
-                   linewidths=0.4, alpha=0.8)  # fmt: skip
-    names = [parts.wrapped(name, 24) for _, name, _ in groups]
-    tidy(ax, "x")
-    ax.set_yticks(-np.arange(len(names), dtype=np.float64), names, **parts.text_style(names))
-    ax.set_ylim(-len(names) + 0.4, 0.6)
-    if colouring.title:
-        ax.set_ylabel(parts.wrapped(colouring.title, 30), **parts.text_style([colouring.title]))
-
-
-def planes(
-    model: "SparsePCA", made: Made, scores: Any, *, groups: Any = None, labels: Sequence[str] | None = None
-) -> "Figure":
-    """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
-
-    The rows are those of the fit, with their `scores`. `groups` are those of `color_by` in `scores`.
-    """
-    from matplotlib.figure import Figure
-
-    sparse = np.asarray(scores, dtype=np.float64)[:, :2]
-    variances, vectors = largest_eigenpairs(made.covariance, 2, tolerance=ACCURACY)
-    dense = scores_of(made.rows, vectors.T, model.mean_, model.scale_)
-    dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)  # the sign that fits the sparse component
-    there = np.asarray(np.isfinite(np.hstack([dense, sparse])).all(axis=1))
-    colouring = colouring_of(groups, len(there)).part(there)
-    handles = parts.handles_of(colouring)
-    figure = Figure(figsize=(10.0 + 1.5 * -(-len(handles) // LEGEND_ROWS), 5.2), layout="constrained")
-    panels: Any = figure.subplots(1, 2)
-    first, second = (len(support) for support in model.supports_[:2])
-    titles = (
-        f"Ordinary PCA: {counted(model.n_features_in_, 'feature')} on each axis",
-        f"laconic: {first} and {counted(second, 'feature')}",
-    )
-    drawn = [parts.draw_rows(ax, values[there], colouring) for ax, values in zip(panels, (dense, sparse), strict=True)]
-    for ax, title in zip(panels, titles, strict=True):
-        ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
-        tidy(ax)
-    shares = [f"Dense component {j}: {percent(v / model.total_variance_)}" for j, v in enumerate(variances, 1)]
-    panels[0].set(xlabel=f"{shares[0]} of the variance", ylabel=f"{shares[1]} of the variance")
-    parts.legend_beside(panels[1], handles, colouring.title)
-    parts.label_axes(panels[1], model, (1, 2))
-    if labels is not None:
-        names = [labels[i] for i in np.flatnonzero(there).tolist()]
-        for ax, values, at in zip(panels, (dense[there], sparse[there]), drawn, strict=True):
-            chosen = parts.standing_apart(values, colouring.codes, MOST_LABELS)
-            parts.write_names(ax, [names[i] for i in chosen], at[chosen], at)
-    return figure
+        across = -lanes + 0.3 * np.cos(np.arange(len(values)) * np.pi * (np.sqrt(5) - 1))
+        parts.draw_rows(ax, np.column_stack([values, across]), colouring)
+        tidy(ax, "x")
+        parts.name_bars(ax, -np.arange(len(groups)), [name for _, name, _ in groups])
+        ax.set_ylim(-len(groups) + 0.4, 0.6)
+    ax.set_ylabel(parts.wrapped(title, 30), **parts.PLAIN)
 
 
 def scree(

@@ -1,4 +1,4 @@
-"""Pictures of results: paths, the choice of a number of features, stability, noise, and certified features."""
+"""Pictures of results: paths, the choice of a number of features, stability, and noise."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +14,17 @@ if TYPE_CHECKING:
 
 # A picture of frequencies or loadings draws at most this many features.
 MOST_BARS = 40
-# The number of characters on a line of a verdict above bars.
-VERDICT_WIDTH = 48
 # Above this many points of a curve their markers are small.
 MANY_POINTS = 40
-# The height of a row of words below a curve, in per cent.
-STRIP = 7
 # The part of noise that a component must exceed is drawn as a cloud of this width.
 CLOUD = 0.26
-# The axis of each criterion of a choice.
-CRITERION_LABELS = {
-    "cv": "error in held-out entries (% of their variance)",
-    "hull": "scree-test ratio of the convex hull",
-    "sparseness": "index of sparseness",
-    "bic": "BIC",
-    "ebic": "extended BIC",
-}
 
 
 def path(path: Any, *, ax: "Place" = None) -> "Axes":
-    """Draw a path: the variance found and the proved upper bound, against the number of features or the penalty.
+    """Draw a path: the variance found and the proved upper bound, against the number of features.
 
     A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
-    features that the path suggests has a ring. The path of a penalty shows its number of features on a second axis.
+    features that the path suggests has a ring.
 
     Parameters
     ----------
@@ -48,8 +36,6 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
         raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")
     ax = axes_for(ax, (7.6, 4.2))
-    if path.penalties is not None:
-        return _penalties(ax, path)
     k, dense = path.cardinalities, path.dense_variance
     # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
     unit = dense / 100 if dense > 0 else 1.0
@@ -58,7 +44,8 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
     proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
     if (bounded & ~proved).any():
-        _band(ax, k, found, top, "proved upper bound")
+        ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+        ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
     size = 5.0 if len(k) <= MANY_POINTS else 3.0
     parts.points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
@@ -75,12 +62,6 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     return ax
 
 
-def _band(ax: Any, x: Any, found: Any, top: Any, label: str) -> None:
-    """Draw a band from the variance found to the proved upper bound."""
-    ax.fill_between(x, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
-    ax.plot(x, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label=label, zorder=2)
-
-
 def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
     """Mark a number of features on a curve by a ring and a dotted line."""
     ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
@@ -88,40 +69,10 @@ def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
             markeredgewidth=1.2, zorder=5, label=label)  # fmt: skip
 
 
-def _penalties(ax: "Axes", path: Any) -> "Axes":
-    rho, found = path.penalties, path.values
-    limit = np.where(np.isfinite(path.upper_bounds), path.upper_bounds, np.nan)
-    other: Any = ax.twinx()
-    other.step(rho, path.cardinalities, where="mid", color=GREY, linewidth=1.0, marker=".", label="number of features")
-    other.set_ylabel("Cardinality (number of features)")
-    other.set_ylim(0, 1.05 * float(path.cardinalities.max()))
-    parts.whole_numbers(other.yaxis)
-    tidy(other)
-    other.grid(visible=False)
-    other.spines["right"].set_visible(True)
-    _in_front(ax, other)
-    if np.isfinite(limit).any():
-        _band(ax, rho, found, limit, "proved upper bound for this number of features")
-    ax.plot(rho, found, color=COLOURS[0], linewidth=1.0, marker="o", markersize=4, label="found", zorder=3)
-    ax.set_xscale("log")
-    parts.limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
-    ax.set(ylabel="Variance", xlabel="Penalty ρ (units of variance)")
-    tidy(ax)
-    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
-    return ax
-
-
-def _in_front(ax: Any, other: Any) -> None:
-    """Draw axes before others at the same place."""
-    ax.set_zorder(other.get_zorder() + 1)
-    ax.patch.set_visible(False)
-
-
 def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
     """Draw the variance and the criterion of one component against its number of features.
 
-    Words below the curve name the criteria, each beside a dot at the number that it chooses. The band of a criterion is
-    one standard error of the difference to the best number of features.
+    The band of the criterion is one standard error of the difference to the best number of features.
 
     Parameters
     ----------
@@ -143,47 +94,31 @@ def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
     size = 4.0 if len(k) <= MANY_POINTS else 2.5
     ax.plot(k, shares, color=COLOURS[0], linewidth=1.4, marker="o", markersize=size, zorder=4,
             label="variance explained (% of the dense component)")  # fmt: skip
-    places: dict[int, list[str]] = {}
-    for name, chosen in sorted(one.chosen.items(), key=lambda item: item[1]):
-        if chosen:
-            places.setdefault(chosen, []).append(name)
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
-    ax.set_ylim(-STRIP * (len(places) + 0.5), 108)
-    ax.set_yticks(range(0, 101, 20))
-    ax.axhline(0, color=PALE, linewidth=0.8, zorder=1)
-    for row, (chosen, names) in enumerate(places.items()):
-        side, shift = ("right", -5) if chosen > k[-1] / 2 else ("left", 5)
-        ax.plot([chosen], [-STRIP * (row + 0.5)], linestyle="none", marker="o", markersize=3, color=GREY, zorder=5)
-        ax.annotate(", ".join(names), (chosen, -STRIP * (row + 0.5)), (shift, 0), textcoords="offset points", ha=side,
-                    va="center_baseline", fontsize="x-small", color=GREY, zorder=5,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
-    _ring(ax, one.cardinality, float(shares[k == one.cardinality][0]))
+    ax.set_ylim(0, 108)
     real = component <= choice.n_components
-    word = "recommended" if real else "chosen"
-    ax.annotate(f"{word}: {one.cardinality}", (one.cardinality, 1), (0, 2), xycoords=("data", "axes fraction"),
-                textcoords="offset points", ha="right" if one.cardinality > k[-1] / 2 else "left", va="bottom",
-                fontsize="small", color=INK)  # fmt: skip
-    name = choice.criterion if choice.criterion in one.curves else "hull"
-    curve, unit = one.curves[name], 100 if name == "cv" else 1
-    other, there = ax.twinx(), np.isfinite(curve.values)
-    other.plot(k[there], unit * curve.values[there], color=COLOURS[2], linewidth=1.2, linestyle="--", marker=".",
-               label=f"{name}: {CRITERION_LABELS[name]}")  # fmt: skip
-    if curve.errors is not None:
+    _ring(ax, one.cardinality, float(shares[k == one.cardinality][0]),
+          f"{'recommended' if real else 'chosen'}: {one.cardinality}")  # fmt: skip
+    other: Any = ax.twinx()
+    if "cv" in one.curves:
+        curve, unit, words = one.curves["cv"], 100, "cv: error in held-out entries (% of their variance)"
         low, high = unit * (curve.values - curve.errors), unit * (curve.values + curve.errors)
         other.fill_between(k, low, high, color=COLOURS[2], alpha=0.15, linewidth=0,
                            label="one standard error of the difference to the least")  # fmt: skip
-    # The criterion stays above the words.
-    least, most = other.get_ylim()
-    other.set_ylim(least + (most - least) * ax.get_ylim()[0] / 100, least + (most - least) * ax.get_ylim()[1] / 100)
-    other.set_yticks([tick for tick in other.get_yticks() if least <= tick <= most])
+    else:
+        curve, unit, words = one.curves["hull"], 1, "hull: scree-test ratio of the convex hull"
+    there = np.isfinite(curve.values)
+    other.plot(k[there], unit * curve.values[there], color=COLOURS[2], linewidth=1.2, linestyle="--", marker=".",
+               label=words)  # fmt: skip
     other.spines[["top"]].set_visible(False)
     other.tick_params(axis="y", colors=COLOURS[2])
-    _in_front(ax, other)
+    ax.set_zorder(other.get_zorder() + 1)
+    ax.patch.set_visible(False)
     ax.set(xlabel="Number of features", ylabel="Variance explained\n(% of the dense component)")
     parts.whole_numbers(ax.xaxis)
     tidy(ax)
     note = "" if real else " (not counted: no better than noise)"
-    ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold", pad=18)
+    ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold")
     parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
     return ax
 
@@ -227,31 +162,7 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
     if not shown["in_support"].all():
         words = ((COLOURS[0], "chosen from all rows"), (PALE, "chosen in samples only"))
         parts.legend_beside(ax, [parts.marker_handle("s", colour, 9.0, label) for colour, label in words])
-    parts.name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
-    return ax
-
-
-def certified(certified: Any, *, ax: "Place" = None) -> "Axes":
-    """Draw the loadings of features that were certified, the largest on top; the verdict is the title.
-
-    Parameters
-    ----------
-    certified : Certified
-        What `laconic.certify` returns.
-    ax : Axes, optional
-        The axes to draw on. By default pyplot makes a figure.
-    """
-    order = np.argsort(-np.abs(certified.loadings), kind="stable")[:MOST_BARS]
-    shown, total = certified.to_frame().iloc[order], len(certified.loadings)
-    names, values = [str(name) for name in shown["feature"]], shown["loading"].to_numpy()
-    ax = axes_for(ax, (6.4, 1.2 + len(names) * parts.bar_height(names)))
-    ax.axvline(0, color=INK, linewidth=0.8)
-    ax.barh(np.arange(len(names)), values, color=[COLOURS[0] if v > 0 else COLOURS[2] for v in values], height=0.72)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_xlabel("Loading" + (f" ({len(names)} largest of {total})" if len(names) < total else ""))
-    ax.set_title(parts.wrapped(certified.verdict, VERDICT_WIDTH), fontsize=10, **parts.text_style())
-    tidy(ax, "x")
-    parts.name_bars(ax, np.arange(len(names)), names, len(names))
+    parts.name_bars(ax, np.arange(len(shown)), shown["feature"])
     return ax
 
 
