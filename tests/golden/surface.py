@@ -62,7 +62,7 @@ def _path(problem, data, _weights):
 
 def _choose(problem, data, _weights):
     model = laconic.SparsePCA(problem.get("components"))
-    choice = laconic.choose(model, data, criteria=problem["criterion"], max_cardinality=problem["sizes"])
+    choice = laconic.choose(model, data, max_cardinality=problem["sizes"])
     return [{"support": component.solution.support.tolist()} for component in choice.components], []
 
 

@@ -342,7 +342,7 @@ def test_a_command_makes_the_covariance_once(monkeypatch):
     same_components(model, SparsePCA(cardinality=[3, 2]).fit(rows()))
     calls.clear()
     path(model, made, sizes=3, component=2)
-    choose(model, made, criteria="hull")
+    choose(model, made)
     noise(model, made, permutations=2)
     certify(model, made, [0, 1])
     assert not calls

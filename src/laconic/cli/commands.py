@@ -150,7 +150,7 @@ def choose(
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        drawn = [one.component for one in choice.components if one.curves][:MOST_DRAWN]
+        drawn = [one.component for one in choice.components if one.bend is not None][:MOST_DRAWN]
         disk.write_files(
             {
                 directory / "choose.csv": choice.to_frame(),

@@ -28,7 +28,6 @@ from laconic.model.components import (
     held_at_most_in_words,
     held_in_words,
 )
-from laconic.model.criteria import Criterion
 from laconic.model.hints import hints_of
 from laconic.model.scores import (
     CHECKS,
@@ -84,11 +83,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components : int or "parallel", optional
         The number of components. By default the number of cardinalities if there are several, otherwise 1. With
         "parallel", as many as are better than noise; see `laconic.choose`.
-    cardinality : int, sequence of int, float or {"cv", "hull", "sparseness", "bic", "ebic"}, optional
+    cardinality : int, sequence of int, float or "hull", optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the dense component's variance. So 1 is a count, and
-        1.0 a share. A criterion chooses the numbers from the data, at most 100 for each component; see
+        1.0 a share. "hull" takes the sharpest bend of variance against the number of features, at most 100; see
         `laconic.choose`. By default the share is 0.9. If that takes more than 30 features, the sharpest bend of
         variance against the number of features is taken instead, if it is sharp and comes earlier; if it takes more
         than 100, in any case.
@@ -226,7 +225,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self,
         n_components: int | Literal["parallel"] | None = None,
         *,
-        cardinality: int | Sequence[int] | float | Criterion | None = None,
+        cardinality: int | Sequence[int] | float | Literal["hull"] | None = None,
         method: Any = "auto",
         proof: Proof | None = "fast",
         joint: str | None = None,

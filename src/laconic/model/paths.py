@@ -17,8 +17,8 @@ from laconic.core.words import at_least, counted, gap_in_tables, is_whole, place
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
+from laconic.model.bend import bend_of
 from laconic.model.components import Found, bounded, components, concluded
-from laconic.model.criteria import PathValues, hull
 from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search import Auto
@@ -149,7 +149,7 @@ def path(
 
     See Also
     --------
-    choose : Choose a number of features by several criteria.
+    choose : Choose the numbers of features and of components.
     certify : A proved bound for one number of features, or for features that you chose.
 
     Examples
@@ -243,7 +243,7 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = hull(PathValues.of(problem, solutions, dense)).chosen if len(solutions) > 2 else None
+    suggested = bend_of(problem, solutions).chosen if len(solutions) > 2 else None
     path = _path(model, made, found, dense, certified=certified and model.proof is not None)
     return replace(path, suggested=suggested)
 

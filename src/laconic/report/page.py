@@ -29,7 +29,6 @@ from laconic.core.monitor import check_time_limit
 from laconic.core.store import write_atomically
 from laconic.core.words import at_least, at_most, counted, memory_in_words, percent
 from laconic.covariance.make import Made
-from laconic.model.criteria import CRITERIA
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
@@ -419,7 +418,6 @@ def rendered(content: Content) -> str:
         policy=_policy([charts, script], [style, CHART_STYLE]),
         most_rows=MOST_ROWS,
         named=MOST_NAMED,
-        criteria=CRITERIA,
         versions=versions() if content.certificate is None else content.certificate.versions,
     )
 

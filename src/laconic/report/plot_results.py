@@ -70,9 +70,7 @@ def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
 
 
 def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
-    """Draw the variance and the criterion of one component against its number of features.
-
-    The band of the criterion is one standard error of the difference to the best number of features.
+    """Draw the variance of one component against its number of features, with a ring at the sharpest bend.
 
     Parameters
     ----------
@@ -83,43 +81,28 @@ def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
-    drawn = {one.component: one for one in choice.components if one.curves}
+    drawn = {one.component: one for one in choice.components if one.bend is not None}
     if not drawn:
         raise ValueError("There is nothing to draw: the numbers of features were given.")
     if component not in drawn:
         raise ValueError(f"component={component!r} must be one of {', '.join(map(str, drawn))}.")
     one = drawn[component]
+    curve: Any = one.bend
     ax = axes_for(ax, (7.6, 4.4))
-    k, shares = one.path.cardinalities, 100 * one.path.values / one.path.dense
+    k, shares = curve.cardinalities, 100 * curve.values / one.dense
     size = 4.0 if len(k) <= MANY_POINTS else 2.5
-    ax.plot(k, shares, color=COLOURS[0], linewidth=1.4, marker="o", markersize=size, zorder=4,
-            label="variance explained (% of the dense component)")  # fmt: skip
-    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
-    ax.set_ylim(0, 108)
+    ax.plot(k, shares, color=COLOURS[0], linewidth=1.4, marker="o", markersize=size, zorder=4, label="found")
     real = component <= choice.n_components
     _ring(ax, one.cardinality, float(shares[k == one.cardinality][0]),
-          f"{'recommended' if real else 'chosen'}: {one.cardinality}")  # fmt: skip
-    other: Any = ax.twinx()
-    if "cv" in one.curves:
-        curve, unit, words = one.curves["cv"], 100, "cv: error in held-out entries (% of their variance)"
-        low, high = unit * (curve.values - curve.errors), unit * (curve.values + curve.errors)
-        other.fill_between(k, low, high, color=COLOURS[2], alpha=0.15, linewidth=0,
-                           label="one standard error of the difference to the least")  # fmt: skip
-    else:
-        curve, unit, words = one.curves["hull"], 1, "hull: scree-test ratio of the convex hull"
-    there = np.isfinite(curve.values)
-    other.plot(k[there], unit * curve.values[there], color=COLOURS[2], linewidth=1.2, linestyle="--", marker=".",
-               label=words)  # fmt: skip
-    other.spines[["top"]].set_visible(False)
-    other.tick_params(axis="y", colors=COLOURS[2])
-    ax.set_zorder(other.get_zorder() + 1)
-    ax.patch.set_visible(False)
-    ax.set(xlabel="Number of features", ylabel="Variance explained\n(% of the dense component)")
+          f"{'recommended' if real else 'chosen'}: {counted(one.cardinality, 'feature')}")  # fmt: skip
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    parts.limit_values(ax, shares)
+    ax.set(xlabel="Number of features", ylabel="Variance explained (% of the dense component)")
     parts.whole_numbers(ax.xaxis)
     tidy(ax)
     note = "" if real else " (not counted: no better than noise)"
     ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold")
-    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 

@@ -115,15 +115,12 @@ def path_summary(path: "Path") -> str:
 
 
 def choice_table(choice: "Choice") -> Table:
-    """Return a table with a row for each component: what is recommended, and what each criterion would choose."""
-    criteria = list(dict.fromkeys(name for one in choice.components for name in one.curves))
+    """Return a table with a row for each component: what is recommended."""
     compared = any(one.noise is not None for one in choice.components)
-    columns = ["Component", "Features", "Share of dense", *criteria, *(["p-value"] if compared else [])]
+    columns = ["Component", "Features", "Share of dense", *(["p-value"] if compared else [])]
     table = new_table(*columns, numbers=columns)
     for one in choice.components:
-        share = one.path.values[one.path.cardinalities == one.cardinality][-1] / one.path.dense
-        cells = [str(one.component), str(one.cardinality), percent(share)]
-        cells += [str(one.chosen[name] or "none") if name in one.chosen else "" for name in criteria]
+        cells = [str(one.component), str(one.cardinality), percent(one.solution.value / one.dense)]
         if compared:
             cells.append("" if one.noise is None else f"{one.noise.p_value:.2g}")
         table.add_row(*map(Text, cells))
