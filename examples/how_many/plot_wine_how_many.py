@@ -8,7 +8,7 @@ why. It takes the sharpest bend of variance against the number of features.
 
 from sklearn.datasets import load_wine
 
-from laconic import SparsePCA, choose
+from laconic import SparsePCA, choose, path
 
 wine = load_wine(as_frame=True).data
 choice = choose(SparsePCA(2, scale=True), wine)
@@ -17,7 +17,7 @@ print(choice.reason)
 # %%
 # The variance of the first component for each number of features.
 
-picture = choice.plot()
+picture = path(SparsePCA(scale=True), wine).plot()
 
 # %%
 # Nearly all measurements of the wines are correlated, so that the bend comes late. For a short list, say what share of

@@ -200,7 +200,7 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
     [
         (["-k", "13"], "cardinality=13 must lie between 1 and the number of features, 12"),
         (["-k", "0.9,5"], "cardinality=[0.9, 5] must hold whole numbers"),
-        (["-k", "two"], "cardinality='two' is no criterion; choose one of cv, "),
+        (["-k", "two"], "cardinality='two' is no rule; give 'hull', "),
         (["-c", "13", "-k", "1"], "n_components=13"),
         (["-c", "many"], "n_components='many' must be"),
         (["--method", "magic"], "method='magic' is not known; choose one of auto, "),

@@ -6,23 +6,22 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import laconic
-from laconic import SparsePCA, choose, plot, stability
+from laconic import SparsePCA, plot
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.proof.gate import UpperBound
 from laconic.proof.witness_plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
-from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, wrapped, write_names
+from laconic.report.plot_parts import draw_rows, handles_of, listed, wrapped, write_names
 
 LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
 NAMES = [
@@ -72,9 +71,6 @@ PICTURES = {
     "strip": lambda m, X, ax: plot.scores(m, X, components=2, color_by=GROUPS, ax=ax),
     "biplot": lambda m, X, ax: plot.biplot(m, X, color_by=GROUPS, ax=ax),
     "scree": lambda m, X, ax: plot.scree(m, X, permutations=3, ax=ax),
-    "choice": lambda _, X, ax: choose(SparsePCA(), X, max_cardinality=8).plot(ax),
-    "stability": lambda _, X, ax: stability(SparsePCA(cardinality=4), X, resamples=6).plot(ax),
-    "noise": lambda _, X, ax: laconic.noise(SparsePCA(cardinality=4), X, permutations=9).plot(ax),
 }
 
 
@@ -265,30 +261,6 @@ def test_scree_shows_variances_noise_and_sparse_components():
     np.testing.assert_allclose(sparse.get_ydata(), 100 * model.explained_variance_ratio_)
     with pytest.raises(ValueError, match="give the data of the fit, or a model that is not fitted"):
         plot.scree(model, 2 * votes, ax=Figure())
-
-
-def test_bars_of_stability_are_the_frequencies():
-    X = table(60, [f"feature number {i}" for i in range(60)])
-    found = stability(SparsePCA(cardinality=12), X, resamples=10)
-    ax, frame = found.plot(Figure(), threshold=0.6), found.to_frame()
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches[:5]], 100 * frame["frequency"][:5])
-    dark = [to_hex(bar.get_facecolor()) == COLOURS[0].lower() for bar in ax.patches]
-    assert sum(dark) == frame["in_support"].sum()
-    assert list(ax.lines[0].get_xdata()) == [60, 60]
-    ax.figure.draw_without_rendering()
-    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
-    assert all(lower.y1 <= upper.y0 + 1 for upper, lower in pairwise(boxes))
-    with pytest.raises(ValueError, match=r"component=2 must be .* from 1 to 1"):
-        found.plot(component=2)
-
-
-def test_after_the_first_component_of_noise_none_counts():
-    found = laconic.noise(SparsePCA(4, cardinality=3), table(60, list("abcdefghijkl")), permutations=19)
-    pairs = zip(found.components, (0.5, 0.5, 1.5, 0.5), strict=True)
-    records = [replace(record, noise=np.full(19, record.value * factor)) for record, factor in pairs]
-    ax = replace(found, components=records).plot(Figure())
-    drawn = {line.get_label(): list(line.get_xdata()) for line in ax.lines if line.get_marker() == "D"}
-    assert drawn == {"component": [1, 2], "component, does not count": [3, 4]}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 # Options of `choose` that the command for the next fit does not repeat, with their values.
 OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
-# The most columns that a printout lists, and the most components of which curves are drawn.
-MOST_COLUMNS, MOST_DRAWN = 40, 4
+# The most columns that a printout lists.
+MOST_COLUMNS = 40
 
 
 def _made(model: "SparsePCA", data: disk.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
@@ -130,7 +129,7 @@ def choose(
 
     from laconic.model.choosing import choose as choose_numbers
     from laconic.model.paths import path
-    from laconic.report.printed import choice_table, path_summary, path_table, print_tables
+    from laconic.report.printed import path_summary, path_table, print_tables
 
     begun, limit = time.monotonic(), settings.time_limit
     made = _made(model, data, settings)
@@ -140,7 +139,6 @@ def choose(
     found = path(model, made, sizes=max_cardinality)
     print_tables([path_table(found)])
     typer.echo(path_summary(found) + "\n")
-    print_tables([choice_table(choice)])
     typer.echo(choice.reason)
     if choice.n_components:
         words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
@@ -150,11 +148,9 @@ def choose(
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        drawn = [one.component for one in choice.components if one.bend is not None][:MOST_DRAWN]
         disk.write_files(
             {
                 directory / "choose.csv": choice.to_frame(),
-                directory / "choose.png": disk.in_panels(choice.plot, drawn, 3.6),
                 directory / "path.csv": frame,
                 directory / "path.png": found.plot(Figure().subplots()).figure,
                 directory / "command-choose.txt": disk.command_text(),
@@ -188,11 +184,9 @@ def stability(
     print_tables(stability_tables(found))
     typer.echo(found.verdict_at(threshold))
     if directory is not None:
-        drawn = range(1, min(len(found.components), MOST_DRAWN) + 1)
         disk.write_files(
             {
                 directory / "stability.csv": found.to_frame(),
-                directory / "stability.png": disk.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
                 directory / "command-stability.txt": disk.command_text(),
             }
         )

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -297,16 +297,6 @@ def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
         write(model, data.rows, typer.get_text_stream("stdout") if place is None else place, monitor)
     if place is not None:
         say_written(place)
-
-
-def in_panels(draw: Callable[..., Any], components: Sequence[int], height: float) -> Any:
-    """Return a figure in which a picture is drawn once for each component, below each other."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.6, height * len(components)), layout="constrained")
-    for ax, component in zip(figure.subplots(len(components), squeeze=False).ravel(), components, strict=True):
-        draw(ax, component=component)
-    return figure
 
 
 def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> None:

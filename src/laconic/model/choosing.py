@@ -90,12 +90,6 @@ class Choice:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: Any = None, *, component: int = 1) -> Any:
-        """Draw the variance of a component against the number of features; return the axes."""
-        from laconic.report.plot_results import choice
-
-        return choice(self, component=component, ax=ax)
-
 
 def choose(
     model: "SparsePCA",

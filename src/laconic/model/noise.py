@@ -389,12 +389,6 @@ class Noise:
         names = {"mean": "noise_mean", "quantile": "noise_quantile"}
         return pd.DataFrame(rows, columns=[names.get(column, column) for column in (*columns, "verdict")])
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the value of each component beside the values in noise, and return the axes."""
-        from laconic.report.plot_results import noise
-
-        return noise(self, ax=ax)
-
 
 def noise(
     model: "SparsePCA",

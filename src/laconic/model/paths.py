@@ -103,7 +103,7 @@ class Path:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw variance and bound against the number of features, and return the axes."""
-        from laconic.report.plot_results import path
+        from laconic.report.pictures import path
 
         return path(self, ax=ax)
 

@@ -168,13 +168,6 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: Any = None, *, component: int = 1, threshold: float = THRESHOLD) -> Any:
-        """Draw the features of a component by their frequency, with a line at the threshold; return the axes."""
-        from laconic.report.plot_results import stability
-
-        self._frequencies_of(component)
-        return stability(self, component=component, threshold=check_threshold(threshold), ax=ax)
-
 
 def stability(
     model: "SparsePCA",
@@ -219,7 +212,7 @@ def stability(
     Returns
     -------
     Stability
-        Frequencies of features, stability indices, and a picture.
+        Frequencies of features, and stability indices.
 
     See Also
     --------

@@ -11,9 +11,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
-from laconic.core.arrays import Floats
+from laconic.core.arrays import PROVED, Floats
 from laconic.core.monitor import Monitor
-from laconic.core.words import is_whole
+from laconic.core.words import counted, is_whole
 from laconic.model.noise import scree_of
 from laconic.model.settings import check_count, made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
@@ -30,6 +30,8 @@ MOST_COMPONENTS = 12
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
+# Above this many points of a curve their markers are small.
+MANY_POINTS = 40
 
 
 def loadings(
@@ -301,6 +303,51 @@ def scree(
     ax.set_xlim(0.5, max(map(len, drawn)) + 0.5)
     parts.whole_numbers(ax.xaxis)
     ax.set(xlabel="Component", ylabel="Variance (% of the total)" if found.total > 0 else "Variance")
+    tidy(ax)
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
+    return ax
+
+
+def path(path: Any, *, ax: "Place" = None) -> "Axes":
+    """Draw a path: the variance found and the proved upper bound, against the number of features.
+
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
+    features that the path suggests has a ring.
+
+    Parameters
+    ----------
+    path : Path
+        What `laconic.path` returns.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+    """
+    if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
+        raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")
+    ax = axes_for(ax, (7.6, 4.2))
+    k, dense = path.cardinalities, path.dense_variance
+    # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
+    unit = dense / 100 if dense > 0 else 1.0
+    found, bounded = path.values / unit, np.isfinite(path.upper_bounds)
+    # No sparse component has more variance than the dense one.
+    top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
+    proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
+    if (bounded & ~proved).any():
+        ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+        ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
+    ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
+    size = 5.0 if len(k) <= MANY_POINTS else 3.0
+    parts.points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
+    ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
+    if path.suggested in k:
+        ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
+        ax.plot([path.suggested], found[k == path.suggested], linestyle="none", marker=".", markersize=22,
+                markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.2, zorder=5,
+                label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
+    ax.set_xlabel("Cardinality (number of features)")
+    ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
+    parts.limit_values(ax, np.append(found, dense / unit))
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    parts.whole_numbers(ax.xaxis)
     tidy(ax)
     parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax

@@ -15,7 +15,6 @@ from laconic.core.words import at_least, at_most, counted, percent, percent_reac
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
-    from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
     from laconic.model.paths import Path
     from laconic.model.stability import Stability
@@ -112,19 +111,6 @@ def path_summary(path: "Path") -> str:
         lines.append(f"{others} at least {least} % of the best possible variance (proved).")
     stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
     return "\n".join([*lines, *map(str, stopped[-1:])])
-
-
-def choice_table(choice: "Choice") -> Table:
-    """Return a table with a row for each component: what is recommended."""
-    compared = any(one.noise is not None for one in choice.components)
-    columns = ["Component", "Features", "Share of dense", *(["p-value"] if compared else [])]
-    table = new_table(*columns, numbers=columns)
-    for one in choice.components:
-        cells = [str(one.component), str(one.cardinality), percent(one.solution.value / one.dense)]
-        if compared:
-            cells.append("" if one.noise is None else f"{one.noise.p_value:.2g}")
-        table.add_row(*map(Text, cells))
-    return table
 
 
 def stability_tables(found: "Stability") -> list[Group]:
