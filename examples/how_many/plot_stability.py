@@ -19,7 +19,7 @@ print(found.verdict)
 # The share of halves that choose a feature, for each component:
 
 shares = found.to_frame().pivot(index="feature", columns="component", values="frequency")
-shares.plot.barh(subplots=True, layout=(1, 3), legend=False, figsize=(12, 4.5))
+shares.plot.barh(subplots=True, layout=(1, 3), sharey=True, legend=False, figsize=(12, 4.5))
 plt.show()
 
 # %%

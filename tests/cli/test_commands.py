@@ -70,8 +70,8 @@ def test_stability(csv, table, tmp_path):
     assert "Component 2: 10 half samples" in text
     assert expected.verdict_at(0.75).splitlines()[0] in text
     np.testing.assert_allclose(pd.read_csv(tmp_path / "stability.csv")["frequency"], expected.to_frame()["frequency"])
-    other = done("stability", csv, "-k", 3, "--resamples", 4, "--sampling", "bootstrap", "--seed", 5).stdout
-    assert "4 bootstrap samples" in other
+    other = done("stability", csv, "-k", 3, "--resamples", 4, "--seed", 5).stdout
+    assert "4 half samples" in other
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,6 @@ def stability(
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
-    sampling: Annotated[str, option("halves|bootstrap", "Halves of the rows, or rows with repetition.")] = "halves",
     threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
     settings: opt.Settings = opt.Settings(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
@@ -180,7 +179,7 @@ def stability(
     data = settings.read_files(files)
     directory = None if out is None else disk.folder(out)
     made = _made(model, data, settings)
-    found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
+    found = find_stability(model, made, resamples=resamples, n_jobs=jobs)
     print_tables(stability_tables(found))
     typer.echo(found.verdict_at(threshold))
     if directory is not None:

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
 SHORTEST = 1e-6
-# Columns with more than this share of nonzero entries are permuted one by one. In others, rows drawn at random rarely
-# meet, and all columns are permuted together.
-DENSE_SHARE = 0.25
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
 # The quantile of the values in noise that tables and pictures show.
@@ -146,28 +143,9 @@ def _project(rows: Any, z: Floats) -> Any:
 
 
 def _permuted_sparse(rows: Any, random: np.random.Generator) -> Any:
-    """Give each entry of a column another row, at random, no two the same one.
-
-    All entries draw a row. As long as two entries of a column have the same row, all but the first of them draw again.
-    No row is treated differently from another, so every way to place the entries of a column is equally likely.
-    """
-    n, p = rows.shape
-    counts = np.diff(rows.indptr)
-    column_of = np.repeat(np.arange(p), counts)
-    places = random.integers(n, size=rows.nnz)
-    crowded = np.flatnonzero(counts > DENSE_SHARE * n)
-    for j in crowded:
-        places[rows.indptr[j] : rows.indptr[j + 1]] = random.permutation(n)[: counts[j]]
-    again = np.arange(rows.nnz)
-    while len(again):
-        keys = column_of * n + places
-        _, first = np.unique(keys, return_index=True)
-        repeated = np.ones(rows.nnz, dtype=bool)
-        repeated[first] = False
-        again = np.flatnonzero(repeated)
-        places[again] = random.integers(n, size=len(again))
-    moved = sp.coo_array((rows.data, (places, column_of)), shape=rows.shape)
-    return sp.csc_array(moved)
+    """Give each entry of a column another row, at random, no two the same one."""
+    places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
+    return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,16 +34,26 @@ from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
 from laconic.proof.witness_steps import StepsWitness
 from laconic.report.colouring import colouring_of, row_names
-from laconic.report.page_data import DataPart, PathPart, Points, data_part, is_of_fit, opened, points_of
+from laconic.report.page_data import (
+    IN_BLOCKS,
+    NO_ROWS,
+    DataPart,
+    PathPart,
+    Points,
+    data_part,
+    in_blocks,
+    is_of_fit,
+    opened,
+    points_of,
+)
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-    from laconic.model.noise import ComponentNoise
     from laconic.model.stability import Stability
 
 # All variables can be searched if there are at most this many; otherwise those that a component or a path uses.
 MOST_SEARCHED = 20_000
-# Seconds that a page may take for paths, and for scores of data in blocks, if the user gives no limit.
+# Seconds that a page may take for paths, if the user gives no limit.
 SECONDS = 10.0
 # A list of variables that were left out names at most this many.
 MOST_LEFT_OUT = 200
@@ -121,7 +131,6 @@ class Content:
     descriptions: dict[int, str]
     data: DataPart | None
     points: Points | None
-    noise: "list[ComponentNoise]"  # of the components that were compared
     stability: "Stability | None"
     left_out: list[LeftOut]
     missing: str  # a sentence about missing values; empty if there are none
@@ -163,10 +172,13 @@ def content_of(
         same = made is not None
         made = made or opened(model, X)
         data = data_part(model, X, made, same=same or (made is not None and is_of_fit(model, made)), seconds=seconds)
-        if data.given == "rows":
-            points = points_of(model, X, made, color_by=color_by, labels=labels, seconds=seconds)
+        blocks = data.given == "rows" and (in_blocks(X) if made is None else not made.in_memory)
+        if data.given == "rows" and not blocks:
+            points = points_of(model, X, made, color_by=color_by, labels=labels)
         elif color_by is not None or labels is not None:
-            raise ValueError("color_by and labels are for rows, and X is a covariance matrix; leave them out.")
+            raise ValueError("color_by and labels are for rows in memory; leave them out.")
+        if blocks and IN_BLOCKS not in data.notes:
+            data.notes.append(NO_ROWS)
     out = _left_out(model, data.constant if data is not None and data.same else None)
     shown = _shown(model, data, out)
     given = getattr(model, "feature_names_in_", None)
@@ -175,7 +187,6 @@ def content_of(
     certificate = next((one for one in model.certificates_ if one is not None), None)
     given_to_fit = data.given if certificate is None and data is not None else certificate and certificate.recipe.given
     call = "fit_covariance(S)" if given_to_fit == "covariance" else "fit(X)"
-    compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
         model=model,
         title=title or f"Sparse components of {count_of(model.n_features_in_)}",
@@ -186,7 +197,6 @@ def content_of(
         descriptions={int(j): about[name] for j, name in zip(shown, names, strict=True) if name in about},
         data=data,
         points=points,
-        noise=[one for one in compared if one is not None and one.permutations],
         stability=stability,
         left_out=out,
         missing=_missing_in_words(model),
@@ -464,10 +474,6 @@ def numbers_of(content: Content) -> str:
             "noise": None if scree.noise_95 is None else _short(scree.noise_95 * percent),
         },
         "points": content.points and _points(content.points),
-        "noise": [
-            {"component": one.component, "value": _one(one.value * percent), "noise": _short(one.noise * percent)}
-            for one in content.noise
-        ],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
 

@@ -124,7 +124,7 @@ def stability_tables(found: "Stability") -> list[Group]:
             table.add_row(Text(str(feature)), Text(f"{100 * frequency:.0f} %"), "yes" if inside else "no")
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
-        tables.append(Group(Text(f"Component {number}: {len(found.supports)} {found.samples}", style="bold"), table))
+        tables.append(Group(Text(f"Component {number}: {len(found.supports)} half samples", style="bold"), table))
     return tables
 
 
