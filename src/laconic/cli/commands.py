@@ -263,7 +263,7 @@ def verify(
 def transform(
     model: opt.Model,
     files: opt.Files,
-    out: Annotated[Path | None, option("FILE", "The file for scores (.csv, .parquet); else they are printed.")] = None,
+    out: Annotated[Path | None, option("FILE", "The file for scores (.csv); else they are printed.")] = None,
     read: opt.Read = None,
 ) -> None:
     """Compute the scores of new rows with a model on disk.
@@ -273,7 +273,7 @@ def transform(
     from laconic.model.save import load_model
 
     if out is not None:
-        disk.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
+        disk.check_file(out, "--out", (".csv",), [model, *files])
     fitted = load_model(model)
     data = disk.read(files, disk.options_of(read), only=_used(fitted))
     if not data.in_blocks and not len(data.rows):

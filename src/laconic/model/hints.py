@@ -46,8 +46,6 @@ MOST_COLUMNS = 20
 MOST_PAIRS = 3
 # Columns that differ from their most common value in fewer rows than this are easily correlated by chance.
 HANDFUL = 5
-# Rows of a sparse matrix that are counted at a time.
-ROWS_COUNTED = 128
 
 
 def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str]:
@@ -56,7 +54,7 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
     `covariance` is that of the fit, before any deflation, with the features at hand that the search needed.
     """
     used, varying = np.unique(np.concatenate(model.supports_)), np.flatnonzero(~made.constant)
-    values = _columns(made, used)
+    values, n_rows = _columns(made, used)
     label = _Label(made)
     ids: list[int] = []
     marked: set[int] = set()
@@ -82,7 +80,10 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
                 f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
                 "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
             )
-    degenerate = dict(_degenerate(model, made, covariance, label))
+    # In sparse rows the most common value is zero.
+    columns = values if values is not None or not n_rows else sp.csc_array(made.rows[:, used])
+    differing = _rows_that_differ(columns) if n_rows else None
+    degenerate = dict(_degenerate(model, covariance, label, used, differing, n_rows))
     described = marked.union(*(model.supports_[index].tolist() for index in degenerate))
     return [*hints, *degenerate.values(), *_of_pairs(model, covariance, described, label)]
 
@@ -100,19 +101,20 @@ class _Label:
         return f"column {place}" if self.names is None else repr(self.plain(place))
 
 
-def _columns(made: Made, columns: Indices) -> Floats | None:
-    """Return some columns of dense rows in memory, or of the first block of files.
+def _columns(made: Made, columns: Indices) -> tuple[Floats | None, int]:
+    """Return some columns of dense rows in memory, or of the first block of files; and the number of rows if it is all.
 
     Columns of sparse data are counts or shares in one unit: there is no need. Other sources may compute each block, and
     are not asked again.
     """
     rows = made.rows
     if made.in_memory:
-        return None if sp.issparse(rows) else np.asarray(rows[:, columns])
+        return None if sp.issparse(rows) else np.asarray(rows[:, columns]), rows.shape[0]
     if rows is None or rows.sparse or not rows.files:
-        return None
+        return None, 0
     with closing(cast("Any", rows.blocks(columns))) as blocks:
-        return np.asarray(next(block.rows for block in blocks if len(block.rows)))
+        first = next(block for block in blocks if len(block.rows))
+    return np.asarray(first.rows), len(first.rows) if first.share == 1 else 0
 
 
 def _whole(values: Floats) -> bool:
@@ -198,19 +200,26 @@ def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> 
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
-def _degenerate(model: "SparsePCA", made: Made, covariance: Covariance, label: _Label) -> Iterator[tuple[int, str]]:
-    """Yield components of one column and its copies, or of columns seen in a handful of rows, each with its hint."""
+def _degenerate(
+    model: "SparsePCA", covariance: Covariance, label: _Label, used: Indices, differing: Indices | None, n_rows: int
+) -> Iterator[tuple[int, str]]:
+    """Yield components of one column and its copies, or of columns seen in a handful of rows, each with its hint.
+
+    `differing` says for the features `used` in how many of all rows they differ from their most common value, if that
+    is known.
+    """
     inner = covariance.on_hand()
     for index, support in enumerate(model.supports_):
         if len(support) < 2:
             continue
         begin = f"Component {index + 1} consists of columns that"
-        if rows := _in_a_handful(made, support):
+        rows = n_rows if differing is None else int(differing[np.searchsorted(used, support)].max())
+        if rows < HANDFUL and n_rows >= 2 * HANDFUL:
             yield (
                 index,
                 (
                     f"{begin} differ from their most common value in {'one' if rows == 1 else f'at most {rows}'} of "
-                    f"{made.rows.shape[0]} rows, so that a few rows decide it; leave out columns seen in so few rows."
+                    f"{n_rows} rows, so that a few rows decide it; leave out columns seen in so few rows."
                 ),
             )
             continue
@@ -221,24 +230,12 @@ def _degenerate(model: "SparsePCA", made: Made, covariance: Covariance, label: _
             yield index, f"{begin} are the same up to sign and scale ({which}); keep one of them, leave out the others."
 
 
-def _in_a_handful(made: Made, columns: Indices) -> int:
-    """Return in how many rows at most a column differs from its most common value, if these are a handful; else 0.
-
-    Only rows in memory are counted, and only until a column differs in more than a handful.
-    """
-    n = made.rows.shape[0] if made.in_memory else 0
-    if n < 2 * HANDFUL:
-        return 0
-    differing = np.zeros(len(columns), dtype=np.intp)
-    by_rows = sp.issparse(made.rows) and made.rows.format == "csr"
-    for begin in range(0, n, ROWS_COUNTED if by_rows else n):
-        values = (made.rows[begin : begin + ROWS_COUNTED] if by_rows else made.rows)[:, columns]
-        # The middle value is the most common one if that is in more than half of the rows.
-        common = 0 if sp.issparse(values) else np.partition(values, n // 2, axis=0)[n // 2]
-        differing += np.asarray((values != common).sum(axis=0)).ravel()
-        if differing.max() >= HANDFUL:
-            return 0
-    return int(differing.max())
+def _rows_that_differ(values: Any) -> Indices:
+    """Return in how many rows columns differ from their most common value: the middle one, if most rows have it."""
+    if sp.issparse(values):
+        return np.asarray(values.count_nonzero(axis=0))
+    middle = len(values) // 2
+    return np.asarray(np.count_nonzero(values != np.partition(values, middle, axis=0)[middle], axis=0))
 
 
 def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int], label: _Label) -> Iterator[str]:

@@ -114,7 +114,7 @@ def path(
     *,
     covariance: Any = None,
     sample_weight: Any = None,
-    sizes: int | Sequence[int] | None = None,
+    sizes: int | None = None,
     component: int = 1,
     feature_names: Sequence[str] | None = None,
 ) -> Path:
@@ -134,8 +134,8 @@ def path(
         A covariance or correlation matrix, in place of X.
     sample_weight : array-like of shape (n_samples,), optional
         How much each row counts.
-    sizes : int or sequence of int, optional
-        The last cardinality, or those to return. By default the number of features, but at most 100.
+    sizes : int, optional
+        The last cardinality. By default the number of features, but at most 100.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
         certificates are about the matrix that is left.
@@ -165,26 +165,15 @@ def path(
     """
     check_settings(model)
     check_count("component", component)
-    if not (sizes is None or is_whole(sizes) or (is_sequence(sizes) and np.ndim(sizes) == 1 and len(sizes))):
-        raise ValueError(f"sizes={sizes!r} must be an int, or several.")
-    wanted = sorted({int(k) for k in sizes}) if is_sequence(sizes) else None
-    last = max(wanted) if wanted else sizes
+    if sizes is not None:
+        check_count("sizes", sizes)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        features = last if is_whole(last) else DEFAULT_END
+        features = DEFAULT_END if sizes is None else sizes
         made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names, features=features)
         before = earlier_components(model, made, component - 1, monitor)
         with threads_for(made.covariance.on_hand().n_features):
             free = np.flatnonzero(~before.any(axis=0)) if model.joint == "disjoint" and len(before) else None
-            found = path_of(model, made, monitor, last=last, earlier=before, free=free)
-    if wanted is None:
-        return found
-    kept = np.flatnonzero(np.isin(found.cardinalities, wanted))
-    return replace(
-        found,
-        cardinalities=found.cardinalities[kept],
-        solutions=[found.solutions[i] for i in kept],
-        certificates=[found.certificates[i] for i in kept],
-    )
+            return path_of(model, made, monitor, last=sizes, earlier=before, free=free)
 
 
 def earlier_components(model: "SparsePCA", made: Made, count: int, monitor: Monitor) -> Floats:

@@ -12,7 +12,6 @@ not determined: it is NaN. The scores of the other components do not depend on t
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,13 +25,12 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.rows import Source, columns_by_name, needed, open_source
+from laconic.data.rows import Source, columns_by_name, open_source
 from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-PARQUET = (".parquet", ".pq")
 # What scikit-learn checks of rows. Values that are missing or infinite are counted here, and not there.
 CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
@@ -84,7 +82,7 @@ def scores(model: "SparsePCA", table: Any) -> pd.DataFrame:
 def write_scores(
     model: "SparsePCA", table: Any, out: str | PathLike[str] | TextIO, monitor: Monitor | None = None
 ) -> None:
-    """Write the scores of a table to a Parquet or CSV file, or to a text stream, block by block.
+    """Write the scores of a table to a CSV file, or to a text stream, block by block.
 
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
@@ -96,22 +94,14 @@ def write_scores(
     path = Path(out)
     if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
         raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
-    if path.suffix.lower() not in (*PARQUET, ".csv"):
-        raise ValueError(f"{path.name} must end in .parquet or .csv.")
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"{path.name} must end in .csv.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         whole = Path(folder) / path.name
-        if path.suffix.lower() == ".csv":
-            with whole.open("w", encoding="utf-8", newline="") as text:
-                _print(frames, text)
-        else:
-            pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
-            first = next(frames)
-            schema = pa.Table.from_pandas(first).schema
-            with parquet.ParquetWriter(whole, schema) as file:
-                for frame in chain([first], frames):
-                    file.write_table(pa.Table.from_pandas(frame, schema=schema))
+        with whole.open("w", encoding="utf-8", newline="") as text:
+            _print(frames, text)
         whole.replace(path)
 
 

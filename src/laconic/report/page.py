@@ -528,15 +528,10 @@ def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
     return [j for j in own if j not in before], sorted(before - set(own))
 
 
-def _shortened(text: str, most: int = MOST_LETTERS, others: Sequence[str] = ()) -> str:
-    """Return a text of at most so many letters: without its end, or without its middle if another begins like it."""
-    if len(text) <= most:
-        return text
-    begin = text[: most - 1]
-    if not any(other != text and other.startswith(begin) for other in others):
-        return begin.rstrip() + "\u2026"
-    first = most // 2
-    return text[:first].rstrip() + "\u2026" + text[len(text) - (most - 1 - first) :].lstrip()
+def _shortened(text: str, most: int = MOST_LETTERS) -> str:
+    """Return a text of at most so many letters. A longer one loses its middle: many names begin alike."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half].rstrip()}\u2026{text[half + 1 - most :].lstrip()}"
 
 
 FILTERS: dict[str, Any] = {

@@ -38,9 +38,7 @@ OTHER_DATA = (
     "These rows are not those that the model was fitted to. The page shows their scores, but neither curves nor the "
     "variances of ordinary PCA."
 )
-IN_BLOCKS = (
-    "The data are read in blocks, so the page has neither their rows nor curves nor the variances of ordinary PCA."
-)
+IN_BLOCKS = "The data are read in blocks, so the page has neither rows nor curves nor the variances of ordinary PCA."
 NO_ROWS = "The data are read in blocks, so the page does not show their rows."
 # A page shows at most this many rows, and the scores of this many components.
 MOST_ROWS, MOST_COMPONENTS = 2000, 6

@@ -263,7 +263,7 @@ def write_names(ax: Axes, names: Sequence[str], at: Floats, obstacles: Floats, *
         text.set_in_layout(False)
         box = text.get_window_extent()
         for gap, way in product(DISTANCES, WAYS):
-            shift = (box.size / 2 + gap * point) * way
+            shift = (np.array(box.size) / 2 + gap * point) * way
             moved = box.translated(*shift)
             inside = frame.count_contains(moved.corners()) == 4
             if inside and not moved.count_overlaps(taken) and not moved.padded(3 * point).count_contains(blocked):
