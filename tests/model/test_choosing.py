@@ -85,14 +85,14 @@ def test_later_components_are_looked_at_after_the_earlier_ones_are_removed():
     choice = choose(ROWS.data, 12, n_components=2)
     first, second = choice.components
     left = path_of(ROWS.data, 12, component=2, cardinality=first.cardinality, kind="rows", proof=None)
-    assert (second.bend.values <= left.values * (1 + 1e-9)).all()
-    assert second.bend.values == pytest.approx(left.values, rel=0.02)
+    assert (second.values <= left.values * (1 + 1e-9)).all()
+    assert second.values == pytest.approx(left.values, rel=0.02)
 
 
 def test_table_has_the_curve_and_one_recommendation():
     choice = choose(ROWS.data, 12, n_components=2)
     frame = choice.to_frame()
-    assert list(frame.columns) == ["component", "cardinality", "value", "share", "ratio", "recommended"]
+    assert list(frame.columns) == ["component", "cardinality", "value", "share", "recommended"]
     assert frame.groupby("component")["recommended"].sum().tolist() == [1, 1]
     assert frame.loc[frame["recommended"], "cardinality"].tolist() == choice.cardinality
     printed = repr(choice).splitlines()
@@ -161,7 +161,7 @@ def test_a_fit_counts_components():
         rows[:, 6 * t : 6 * t + 6] += np.outer(rng.standard_normal(150), np.full(6, 2.0 - 0.3 * t))
     model = SparsePCA("parallel", cardinality=6).fit(rows)
     assert model.n_components_ == 2
-    assert model.choice_.components[0].bend is None
+    assert model.choice_.components[0].cardinalities.tolist() == [6]
     assert SparsePCA("parallel", cardinality=[6, 6, 6]).fit(rows).n_components_ == 2
     assert [len(s) for s in SparsePCA("parallel").fit(rows).supports_] == [6, 6]
 

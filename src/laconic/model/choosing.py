@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from laconic.bounds.names import get_solver
-from laconic.core.arrays import Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least, counted, is_whole
-from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
-from laconic.covariance.deflation import Deflation
+from laconic.covariance import rank_at_least
 from laconic.covariance.make import Made
 from laconic.covariance.of_rows import SMALL_NUMBERS
-from laconic.model.bend import Bend, bend_of
 from laconic.model.noise import ComponentNoise, RowsLeft, compare
-from laconic.model.paths import DEFAULT_END, NOTHING, OneByOne
+from laconic.model.paths import DEFAULT_END, Path, path_of
 from laconic.model.resampling import seed_of
 from laconic.model.settings import check_rank, check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
-from laconic.search.problem import PathSolver, Problem, Solution, Solver
+from laconic.search.problem import Solution, Solver
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -42,8 +41,9 @@ class ComponentChoice:
     cardinality: int  # the number of features that is recommended
     solution: Solution = field(repr=False)  # found with so many features; a fit may find a better one
     reason: str  # in a sentence or two
-    dense: float  # the variance of the dense component
-    bend: Bend | None = field(default=None, repr=False)  # the curve of variance; None if the number was given
+    dense: float  # the variance of the dense component; NaN if the number of features was given
+    cardinalities: Indices = field(repr=False)  # those that were tried
+    values: Floats = field(repr=False)  # the variance that was found with each
     noise: ComponentNoise | None = field(default=None, repr=False)  # the comparison with permuted columns, if any
 
 
@@ -70,24 +70,22 @@ class Choice:
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component and cardinality.
 
-        The columns are: component, cardinality, value (the variance), share (of the dense component's variance), ratio
-        (of the slopes before and after a corner of the convex hull; the largest visible one is the sharpest bend), and
+        The columns are: component, cardinality, value (the variance), share (of the dense component's variance), and
         recommended.
         """
-        parts = []
-        for one in self.components:
-            k, value = np.array([one.cardinality]), np.array([one.solution.value])
-            curve = one.bend or Bend(k, value, np.array([np.nan]), one.cardinality)
-            columns = {
-                "component": one.component,
-                "cardinality": curve.cardinalities,
-                "value": curve.values,
-                "share": curve.values / one.dense,
-                "ratio": curve.ratios,
-                # A component that is no better than noise was tried, and is not among those to take.
-                "recommended": (curve.cardinalities == one.cardinality) & (one.component <= self.n_components),
-            }
-            parts.append(pd.DataFrame(columns))
+        parts = [
+            pd.DataFrame(
+                {
+                    "component": one.component,
+                    "cardinality": one.cardinalities,
+                    "value": one.values,
+                    "share": one.values / one.dense,
+                    # A component that is no better than noise was tried, and is not among those to take.
+                    "recommended": (one.cardinalities == one.cardinality) & (one.component <= self.n_components),
+                }
+            )
+            for one in self.components
+        ]
         return pd.concat(parts, ignore_index=True)
 
 
@@ -142,137 +140,116 @@ def choose(
     check_settings(model)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         made = made_of(model, X, covariance, sample_weight, monitor)
-        solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
-        paths = solver if isinstance(solver, PathSolver) else OneByOne(solver)
-        chooser = _Chooser(model, made, monitor, max_cardinality=max_cardinality, solver=paths)
         count = len(model.cardinality) if is_sequence(model.cardinality) else 1
-        return chooser.answer(count if model.n_components is None else model.n_components)
+        wanted = count if model.n_components is None else model.n_components
+        return _chosen(model, made, monitor, wanted, last=max_cardinality)
 
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    given = None if isinstance(model.cardinality, str) else model.cardinality
-    choice = _Chooser(model, made, monitor.part(2), given).answer(model.n_components or 1)
+    sizes = None if isinstance(model.cardinality, str) else model.cardinality
+    quick = clone(model).set_params(method="auto")
+    choice = _chosen(quick, made, monitor.part(2), model.n_components or 1, sizes)
     if not choice.n_components:
         warn(f"{choice.without_components} The fit has one component all the same.")
     return choice
 
 
-@dataclass(eq=False)
-class _Chooser:
-    """Chooses components one after the other."""
+def _chosen(
+    model: "SparsePCA", made: Made, monitor: Monitor, n_components: int | str, sizes: Any = None, *, last: Any = None
+) -> Choice:
+    """Return the choice for a number of components, or for as many as are better than noise ("parallel").
 
-    model: "SparsePCA"
-    made: Made
-    monitor: Monitor
-    sizes: Any = None  # given numbers of features: one for each component, or one for all
-    max_cardinality: int | None = None
-    solver: PathSolver = field(default_factory=FewStarts)
-
-    def __post_init__(self) -> None:
-        last, n = self.max_cardinality, int((~self.made.constant).sum())
-        self.forced = forced_places(self.model, self.made)
-        least = max(1, len(self.forced))
-        if last is not None and (not is_whole(last) or not least <= last <= n):
-            start = f"{least}, as many as are forced in," if least > 1 else "1"
-            raise ValueError(
-                f"max_cardinality={last!r} must be an int from {start} to the number of features that vary and may be "
-                f"used, {n}."
-            )
-
-    def _rows(self) -> RowsLeft:
-        """Return the rows, which "parallel" needs."""
-        made = self.made
-        if not made.in_memory or made.weights is not None or made.missing is not None:
-            raise ValueError(
-                "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight; "
-                "give a number."
-            )
-        small = sp.issparse(made.rows) and int(np.prod(made.rows.shape)) <= SMALL_NUMBERS
-        return RowsLeft.of(replace(made, rows=made.rows.toarray()) if small else made)
-
-    def answer(self, n_components: int | str) -> Choice:
-        """Return the choice for a number of components, or for as many as are better than noise ("parallel")."""
-        parallel, covariance = n_components == "parallel", self.made.covariance
-        rows = self._rows() if parallel else None
-        most = int(n_components) if not parallel else min(MOST_COMPONENTS, covariance.n_features)
-        if parallel and is_sequence(self.sizes):
-            most = len(self.sizes)
-        rank = rank_at_least(covariance.on_hand(), most)
-        if not parallel:
-            check_rank(rank, most)
-        deflation = Deflation(covariance, self.model.deflation)
-        free = np.flatnonzero(~self.made.constant)
-        found: list[ComponentChoice] = []
-        real = 0
-        with threads_for(covariance.on_hand().n_features):
-            for index in range(min(most, rank)):
-                if len(free) < max(1, len(self.forced)) or (found and self.monitor.is_over):
-                    break
-                one = self._component(deflation.current, free, index)
-                if one is None:
-                    break
-                if rows is not None:
-                    one = self._beside_noise(rows, free, one)
-                found.append(one)
-                if parallel and (one.noise is None or one.noise.p_value > LEVEL):
-                    break
-                real += 1
-                z = one.solution.vector(covariance.n_features)
-                deflation.remove(z)
-                rows = None if rows is None else rows.without(z)
-                if self.model.joint == "disjoint":
-                    free = np.setdiff1d(free, one.solution.support)
-        stopped = self.monitor.stopped
-        if self.monitor.is_over and not found:
-            raise TimeoutError("time_limit was reached before the first path was found; give more time.")
-        reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
-        if stopped is not None:
-            reason += f"\nThe work was stopped early: {stopped.value}."
-        return Choice([one.cardinality for one in found[:real]], real, reason, found, stopped)
-
-    def _component(self, covariance: Covariance, free: Indices, index: int) -> ComponentChoice | None:
-        """Choose the number of features of the next component; None if nothing is left to explain."""
-        part = SubsetCovariance(covariance, free) if len(free) < covariance.n_features else covariance
-        size = self.sizes[index] if is_sequence(self.sizes) else self.sizes
-        end = max(DEFAULT_END, len(self.forced)) if self.max_cardinality is None else self.max_cardinality
-        last = min(end if size is None else int(size), len(free))
-        forced = np.searchsorted(free, self.forced)
-        problem = Problem(part, last, forced, self.model.nonnegative, self.monitor).at_hand()
-        hand = free if part.at_hand is None else free[part.at_hand]
-        if not float(problem.covariance.diagonal.max()) > NOTHING * float(self.made.covariance.diagonal.max()):
-            return None
-        dense, bend = largest_eigenpair(problem.covariance)[0], None
-        if size is not None:
-            solution, k = self.solver.solve(problem), last
-            reason = f"{len(solution.support)} features were asked for."
-        else:
-            solutions = self.solver.path(problem)
-            bend = bend_of(problem, solutions)
-            k = bend.chosen
-            solution = solutions[k - int(bend.cardinalities[0])]
-            kept = at_least(100 * solution.value / dense, 3)
-            reason = f"Variance bends most at {counted(k, 'feature')}: {kept} % of the dense component's variance."
-            if k == last < len(hand):
-                reason += f" That is the largest number that was tried; raise max_cardinality above {k}."
-        solution = replace(solution, support=hand[solution.support])
-        return ComponentChoice(index + 1, k, solution, reason, dense, bend)
-
-    def _beside_noise(self, rows: RowsLeft, free: Indices, one: ComponentChoice) -> ComponentChoice:
-        """Compare a component with what the same search finds in permuted columns."""
-        found = compare(
-            rows,
-            self.solver,
-            [one.cardinality],
-            free,
-            self.forced,
-            self.monitor,
-            permutations=PERMUTATIONS,
-            seed=seed_of(self.model) + one.component,
-            nonnegative=self.model.nonnegative,
+    `sizes` are given numbers of features: one for each component, or one for all. `last` is the largest that is tried.
+    """
+    covariance, forced, free = made.covariance, forced_places(model, made), np.flatnonzero(~made.constant)
+    least = max(1, len(forced))
+    if last is not None and (not is_whole(last) or not least <= last <= len(free)):
+        start = f"{least}, as many as are forced in," if least > 1 else "1"
+        raise ValueError(
+            f"max_cardinality={last!r} must be an int from {start} to the number of features that vary and may be "
+            f"used, {len(free)}."
         )
-        if not found or found[0].permutations < PERMUTATIONS:
-            return replace(one, reason=f"{one.reason} There was no time to compare it with noise.")
-        noise = replace(found[0], component=one.component)
-        verdict = noise.verdict if noise.p_value <= LEVEL else f"{noise.verdict} It does not count: p is above {LEVEL}."
-        return replace(one, noise=noise, reason=f"{one.reason} {verdict}")
+    rows, most = None, n_components
+    if n_components == "parallel":
+        rows = _rows_to_permute(made)
+        most = len(sizes) if is_sequence(sizes) else min(MOST_COMPONENTS, covariance.n_features)
+    rank = rank_at_least(covariance.on_hand(), int(most))
+    if rows is None:
+        check_rank(rank, int(most))
+    solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
+    quick = clone(model).set_params(method=solver, proof=None)
+    found: list[ComponentChoice] = []
+    earlier: list[Floats] = []  # the components that count
+    with threads_for(covariance.on_hand().n_features):
+        for number in range(1, min(int(most), rank) + 1):
+            if len(free) < least or (found and monitor.is_over):
+                break
+            one, size = None, sizes[number - 1] if is_sequence(sizes) else sizes
+            if size is None:
+                end = min(max(DEFAULT_END, least) if last is None else last, len(free))
+                own = None if len(free) == covariance.n_features else free
+                try:
+                    curve = path_of(quick, made, monitor, last=end, earlier=np.array(earlier), free=own)
+                except ValueError:
+                    if not found:
+                        raise
+                    break  # nothing is left to explain
+                one = _at_the_bend(number, curve, len(free))
+                size = one.cardinality
+            if rows is not None:
+                task = (rows, solver, [size], free, forced, monitor)
+                seed = seed_of(model) + number
+                records = compare(*task, permutations=PERMUTATIONS, seed=seed, nonnegative=model.nonnegative)
+                one = _beside_noise(number, one, records)
+            if one is None:
+                break
+            found.append(one)
+            if rows is not None and (one.noise is None or one.noise.p_value > LEVEL):
+                break
+            z = one.solution.vector(covariance.n_features)
+            earlier.append(z)
+            rows = None if rows is None else rows.without(z)
+            if model.joint == "disjoint":
+                free = np.setdiff1d(free, one.solution.support)
+    if monitor.is_over and not found:
+        raise TimeoutError("time_limit was reached before the first path was found; give more time.")
+    reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
+    if monitor.stopped is not None:
+        reason += f"\nThe work was stopped early: {monitor.stopped.value}."
+    count = len(earlier)
+    return Choice([one.cardinality for one in found[:count]], count, reason, found, monitor.stopped)
+
+
+def _rows_to_permute(made: Made) -> RowsLeft:
+    if not made.in_memory or made.weights is not None or made.missing is not None:
+        raise ValueError(
+            "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight; "
+            "give a number."
+        )
+    small = sp.issparse(made.rows) and int(np.prod(made.rows.shape)) <= SMALL_NUMBERS
+    return RowsLeft.of(replace(made, rows=made.rows.toarray()) if small else made)
+
+
+def _at_the_bend(number: int, curve: Path, free: int) -> ComponentChoice:
+    """Return the component at the sharpest bend of its curve."""
+    k, last = curve.suggested or int(curve.cardinalities[-1]), int(curve.cardinalities[-1])
+    solution = curve.solutions[int(np.flatnonzero(curve.cardinalities == k)[0])]
+    kept = at_least(100 * solution.value / curve.dense_variance, 3)
+    reason = f"Variance bends most at {counted(k, 'feature')}: {kept} % of the dense component's variance."
+    if k == last < free:
+        reason += f" That is the largest number that was tried; raise max_cardinality above {k}."
+    return ComponentChoice(number, k, solution, reason, curve.dense_variance, curve.cardinalities, curve.values)
+
+
+def _beside_noise(number: int, one: ComponentChoice | None, records: list[ComponentNoise]) -> ComponentChoice | None:
+    """Return a component with what the search finds in permuted columns. If its size was given, it is found there."""
+    if one is None and records:
+        solution = records[0].solution
+        k, reason = len(solution.support), f"{len(solution.support)} features were asked for."
+        one = ComponentChoice(number, k, solution, reason, np.nan, np.array([k]), np.array([solution.value]))
+    if one is None or not records or records[0].permutations < PERMUTATIONS:
+        return one and replace(one, reason=f"{one.reason} There was no time to compare it with noise.")
+    noise = replace(records[0], component=number)
+    verdict = noise.verdict if noise.p_value <= LEVEL else f"{noise.verdict} It does not count: p is above {LEVEL}."
+    return replace(one, noise=noise, reason=f"{one.reason} {verdict}")

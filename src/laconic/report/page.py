@@ -32,7 +32,6 @@ from laconic.covariance.make import Made
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
-from laconic.proof.witness_steps import StepsWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.page_data import (
     IN_BLOCKS,
@@ -99,15 +98,6 @@ class ComponentPart:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Variables that were left out for one reason."""
-
-    reason: str
-    features: tuple[int, ...]  # the first ones
-    count: int
-
-
-@dataclass(frozen=True)
 class CertificateFiles:
     """The files of one certificate."""
 
@@ -132,7 +122,7 @@ class Content:
     data: DataPart | None
     points: Points | None
     stability: "Stability | None"
-    left_out: list[LeftOut]
+    left_out: list[int]  # the variables that do not vary
     missing: str  # a sentence about missing values; empty if there are none
     columns_left_out: str  # a sentence about columns that were not read
     certificates: list[CertificateFiles]
@@ -179,7 +169,7 @@ def content_of(
             raise ValueError("color_by and labels are for rows in memory; leave them out.")
         if blocks and IN_BLOCKS not in data.notes:
             data.notes.append(NO_ROWS)
-    out = _left_out(model, data.constant if data is not None and data.same else None)
+    out = _left_out(model, data)
     shown = _shown(model, data, out)
     given = getattr(model, "feature_names_in_", None)
     names = [str(j) if given is None else str(given[j]) for j in shown]
@@ -244,41 +234,24 @@ def _component(model: "SparsePCA", place: int, stability: "Stability | None") ->
     )
 
 
-def _shown(model: "SparsePCA", data: DataPart | None, out: Sequence[LeftOut]) -> Indices:
+def _shown(model: "SparsePCA", data: DataPart | None, out: Sequence[int]) -> Indices:
     """Return the variables that can be searched: all, or of very many those that the page speaks of."""
     if model.n_features_in_ <= MOST_SEARCHED:
         return np.arange(model.n_features_in_)
-    used: list[Any] = [*model.supports_, *(group.features for group in out)]
+    used: list[Any] = [*model.supports_, out[:MOST_LEFT_OUT]]
     if data is not None:
         used += [support for path in data.paths for support in path.supports]
     return np.unique(np.concatenate([np.asarray(part, dtype=np.intp) for part in used]))
 
 
-def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOut]:
-    """Return the variables that were left out, by reason. `constant` are those that do not vary, None if unknown."""
+def _left_out(model: "SparsePCA", data: DataPart | None) -> list[int]:
+    """Return the variables that do not vary: of the data of the fit, or those that the first certificate forbids."""
+    if data is not None and data.same:
+        return data.constant
     first = model.certificates_[0] if model.certificates_ else None
-    if constant is None and first is not None and first.allowed is not None:
-        # The features that the first certificate does not allow do not vary.
-        constant = np.setdiff1d(np.arange(first.n_features), first.allowed).tolist()
-    groups: list[tuple[str, Any]] = [("They do not vary, or their variance is rounding only.", constant or ())]
-    total = total_for_shares(model)
-    for number, certificate in enumerate(model.certificates_, start=1):
-        witness = None if certificate is None else certificate.witness
-        kept = witness.innermost.features if isinstance(witness, StepsWitness) else None
-        if certificate is not None and kept is not None:
-            allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
-            which, keep = count_of(int(certificate.cardinalities[0])), "keep" if total is not None else "have"
-            most = amount_at_most(certificate.upper, total)
-            reason = (
-                f"Safe elimination for component {number}: no {which} with one of them can {keep} more than {most} "
-                "(proved)."
-            )
-            groups.append((reason, np.delete(allowed, kept)))
-    return [
-        LeftOut(reason, tuple(int(j) for j in features[:MOST_LEFT_OUT]), len(features))
-        for reason, features in groups
-        if len(features)
-    ]
+    if first is None or first.allowed is None:
+        return []
+    return [int(j) for j in np.setdiff1d(np.arange(first.n_features), first.allowed)]
 
 
 def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
@@ -428,6 +401,7 @@ def rendered(content: Content) -> str:
         policy=_policy([charts, script], [style, CHART_STYLE]),
         most_rows=MOST_ROWS,
         named=MOST_NAMED,
+        most_left_out=MOST_LEFT_OUT,
         versions=versions() if content.certificate is None else content.certificate.versions,
     )
 
@@ -466,7 +440,7 @@ def numbers_of(content: Content) -> str:
             }
             for one in content.components
         ],
-        "leftOut": [[[place[j] for j in group.features], group.reason] for group in content.left_out],
+        "leftOut": [place[j] for j in content.left_out[:MOST_LEFT_OUT]],
         "paths": [_path(path, content.total, percent, place) for path in data.paths],
         "scree": scree
         and {

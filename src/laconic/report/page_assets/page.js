@@ -182,7 +182,7 @@
   const table = $("search-table"), search = $("search"), top = $("search-top"), count = $("search-count");
   const columns = page.components.slice(0, 8).map((one) => new Map(one.features.map((place, i) => [place, one.loadings[i]])));
   const reasons = new Map();
-  page.leftOut.forEach(([places, reason]) => places.forEach((place) => { if (!reason.startsWith("Safe")) reasons.set(place, reason); }));
+  page.leftOut.forEach((place) => reasons.set(place, "It does not vary, or only by rounding."));
   const weight = page.names.map((_, place) => Math.max(0, ...columns.map((column) => Math.abs(column.get(place) ?? 0))));
   const byWeight = page.names.map((_, place) => place).sort((a, b) => weight[b] - weight[a] || (page.variances ? page.variances[b] - page.variances[a] : 0) || a - b);
   const said = count.textContent;
