@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 import laconic
 from laconic import SparsePCA, plot
-from laconic.datasets import load_pitprops, load_senate109
+from laconic.datasets import load_pitprops
 from laconic.proof.gate import UpperBound
 from laconic.proof.witness_plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
@@ -70,7 +70,6 @@ PICTURES = {
     "numbers": lambda m, X, ax: plot.scores(m, X, color_by=NUMBERS, ax=ax),
     "strip": lambda m, X, ax: plot.scores(m, X, components=2, color_by=GROUPS, ax=ax),
     "biplot": lambda m, X, ax: plot.biplot(m, X, color_by=GROUPS, ax=ax),
-    "scree": lambda m, X, ax: plot.scree(m, X, permutations=3, ax=ax),
 }
 
 
@@ -245,24 +244,6 @@ def test_arrows_are_the_loadings_of_the_features_of_the_components():
     assert {name for text in ax.texts for name in re.split(r",\s", text.get_text())} == set(rows.columns[used])
 
 
-def test_scree_shows_variances_noise_and_sparse_components():
-    votes = load_senate109().frame
-    model = SparsePCA(cardinality=[5, 2], proof=None)
-    ax = plot.scree(model, votes, ax=Figure())
-    points = {" ".join(line.get_label().split()): line for line in ax.lines if line.get_marker() == "o"}
-    assert list(points["ordinary component"].get_xdata()) == [1]
-    assert list(points["ordinary component, not above noise"].get_xdata()) == list(range(2, 11))
-    variances = np.linalg.eigvalsh(votes.cov())[::-1]
-    np.testing.assert_allclose(
-        points["ordinary component"].get_ydata(), 100 * variances[0] / variances.sum(), rtol=1e-3
-    )
-    fitted = plot.scree(model.fit(votes), covariance=votes.cov(), ax=Figure())
-    (sparse,) = (line for line in fitted.lines if line.get_marker() == "D")
-    np.testing.assert_allclose(sparse.get_ydata(), 100 * model.explained_variance_ratio_)
-    with pytest.raises(ValueError, match="give the data of the fit, or a model that is not fitted"):
-        plot.scree(model, 2 * votes, ax=Figure())
-
-
 @pytest.mark.parametrize(
     ("names", "cardinality"),
     [
@@ -306,7 +287,6 @@ def test_lines_of_names_are_short_and_nothing_is_lost():
         (lambda m, X: plot.scores(m, X, color_by="x"), "color_by='x' must have one value for each row"),
         (lambda m, X: plot.scores(m, X, labels=["a"]), "labels has 1 names for 60 rows"),
         (lambda m, X: plot.biplot(m, X, components=1), "A biplot needs two components, and components=1 has one"),
-        (lambda m, X: plot.scree(m, X, permutations=-1), "permutations=-1 must be an int of at least 0"),
         (lambda _, __: plot.loadings(SparsePCA()), "not fitted"),
     ],
 )

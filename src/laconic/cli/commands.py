@@ -46,17 +46,13 @@ def demo(
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
-    from laconic.model.settings import made_of
     from laconic.report.printed import print_components
 
     directory = disk.folder(out)
     senate = load_senate109()
     votes = senate.frame
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-    model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
-    with model._begin() as monitor:
-        made = made_of(model, votes, None, None, monitor)
-        model._fit(made, monitor)
+    model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True).fit(votes)
     # The record begins each title with the bill's own number.
     pairs = zip(senate.feature_names, senate.titles, strict=True)
     titles = {bill: title.partition("; ")[2] or title for bill, title in pairs}
@@ -64,9 +60,9 @@ def demo(
     parties = [PARTIES[party] for party in senate.parties]
     files = {directory / "votes.csv": votes, directory / "model.laconic": model}
     disk.write_files(files | disk.certificate_files(directory, model))
-    title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
-    data = disk.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
-    disk.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
+    title = "Seven bills divide the 109th US Senate"
+    page = model.report(votes, directory / "senate.html", title=title, color_by=parties, descriptions=titles)
+    disk.say_written(page)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 

@@ -307,7 +307,5 @@ def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Dat
     options["title"] = options.get("title") or (named[0] if named else None)
     if data is not None:
         options |= {"color_by": data.colors, "columns_left_out": data.note}
-    html = page.to_html(
-        model, None if data is None else data.rows, command=shlex.join(["laconic", *COMMAND.get()]), **options
-    )
-    say_written(page.write_page(html, place))
+    rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
+    say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.words import is_whole
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
@@ -208,7 +208,6 @@ def _degenerate(
     `differing` says for the features `used` in how many of all rows they differ from their most common value, if that
     is known.
     """
-    inner = covariance.on_hand()
     for index, support in enumerate(model.supports_):
         if len(support) < 2:
             continue
@@ -223,11 +222,19 @@ def _degenerate(
                 ),
             )
             continue
-        local = support if covariance.at_hand is None else np.searchsorted(covariance.at_hand, support)
-        limits = np.sqrt(np.maximum(inner.diagonal[local] * inner.diagonal[local[0]], 0.0))
-        if (np.abs(np.abs(inner.block(local, local[:1])[:, 0]) - limits) <= SAME * limits).all():
+        if _same(covariance, support, support[:1]).all():
             which = listed([label.quoted(j) for j in support], MOST_PAIRS)
             yield index, f"{begin} are the same up to sign and scale ({which}); keep one of them, leave out the others."
+
+
+def _same(covariance: Covariance, features: Indices, columns: Indices) -> Mask:
+    """Say which features are perfectly correlated with some columns. All are at hand."""
+    inner, hand = covariance.on_hand(), covariance.at_hand
+    rows, own = (one if hand is None else np.searchsorted(hand, one) for one in (features, columns))
+    lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
+    limits = np.outer(lengths[rows], lengths[own])
+    # In a matrix that is not semidefinite an entry may be far larger than a covariance.
+    return np.asarray((np.abs(np.abs(inner.block(rows, own)) - limits) <= SAME * limits) & (limits > 0))
 
 
 def _rows_that_differ(values: Any) -> Indices:
@@ -243,28 +250,13 @@ def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int
 
     `others` are columns of which another hint speaks.
     """
-    inner = covariance.on_hand()
-    at_hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
-    lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
-    weights = np.where(lengths > 0, np.abs(model.components_).max(axis=0)[at_hand], 0.0)
-    places = np.argsort(-weights, kind="stable")[:MOST_COLUMNS]
-    places = places[weights[places] > 0]
-    if not len(places):
-        return
-    near = np.flatnonzero(lengths)
-    if covariance.semidefinite:
-        # Let S = A'A and x = Aw. For columns that are the same up to sign and scale, |a_i'x| / |a_i| is about the same.
-        image = inner.product(weights)
-        shares = np.abs(image[near]) / lengths[near]
-        apart = np.abs(shares[:, None] - np.abs(image[places]) / lengths[places]).min(axis=1)
-        near = near[apart <= np.sqrt(2 * SAME * max(float(weights @ image), 0.0))]
-    limits = lengths[near][:, None] * lengths[places]
-    # In a matrix that is not semidefinite an entry may be far larger than a covariance.
-    rows, columns = np.nonzero(np.abs(np.abs(inner.block(near, places)) - limits) <= SAME * limits)
-    rows = near[rows]
-    both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
+    features = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
+    features = np.setdiff1d(features, np.array([*others], dtype=np.intp))
+    weights = np.abs(model.components_).max(axis=0)[features]
+    used = features[np.argsort(-weights, kind="stable")[: min(MOST_COLUMNS, np.count_nonzero(weights))]]
+    rows, columns = np.nonzero(_same(covariance, features, used))
+    both = np.sort(np.column_stack([features[rows], used[columns]]), axis=1)
     pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
-    pairs = [pair for pair in pairs if not any(place in others for place in pair)]
     if pairs:
         which = listed([f"{label.quoted(a)} and {label.quoted(b)}" for a, b in pairs], MOST_PAIRS)
         yield (

@@ -188,21 +188,16 @@ class ComponentNoise:
         return (1 + self.as_large) / (1 + self.permutations)
 
     @property
-    def resolution(self) -> float:
-        """The smallest p-value that this number of permuted tables can give."""
-        return 1 / (1 + self.permutations)
-
-    @property
     def verdict(self) -> str:
         """A sentence: better than noise, or not."""
         count, fewer = self.permutations, self.permutations - self.as_large
         if not count:
             return "It was not compared with noise: there was no time left."
         tables = "permuted table" if count == 1 else f"of {count} permuted tables"
-        p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
+        p = f"p = {self.p_value:.2g}" if self.as_large else f"p <= {self.p_value:.2g}"
         if self.p_value <= LEVEL:
             return f"It is better than in {fewer} {tables} ({p})."
-        if self.resolution > LEVEL and not self.as_large:
+        if not self.as_large:
             needed = round(1 / LEVEL) - 1
             return f"It is better than in {fewer} {tables} ({p}); at least {needed} are needed to tell it from noise."
         return f"It is no better than noise: permuted columns give as much in {self.as_large} of {count} tables ({p})."
@@ -362,7 +357,7 @@ class Noise:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "resolution", "permutations")
+        columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "permutations")
         rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
         names = {"mean": "noise_mean", "quantile": "noise_quantile"}
         return pd.DataFrame(rows, columns=[names.get(column, column) for column in (*columns, "verdict")])

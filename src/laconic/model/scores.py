@@ -234,46 +234,25 @@ def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
-def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: Floats, scale: Floats) -> float:
+def share_held(blocks: Iterable[Any], components: Floats, mean: Floats, scale: Floats) -> float:
     """Return the share of the variance of rows, about a mean, that the span of the components holds.
 
-    The rows come in blocks, each with the weights of its rows. If values are missing, it is the share of the squares of
-    those that are there: in each row |Bt|^2 over them is b'G^+ b with b = B'y.
+    If values are missing, it is the share of the squares of those that are there: in each row |Bt|^2 over them is
+    b'G^+ b with b = B'y.
     """
     orthonormal = _orthonormal_basis(components)
     kept = total = 0.0
-    for X, weights in blocks:
+    for X in blocks:
         if not has_missing(X):
-            kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
-            total += float(weights @ _squared_lengths(X, mean, scale))
+            kept += float((scores_of(X, orthonormal, mean, scale) ** 2).sum())
+            total += float(_squared_lengths(X, mean, scale).sum())
             continue
-        begin = 0
         for rows in _dense_parts(X):
             y, present = _standardized(rows, mean, scale)
-            own = weights[begin : begin + len(y)]
-            begin += len(y)
             t, *_ = _least_squares(y, present, orthonormal.T)
-            kept += float(own @ (t * (y @ orthonormal.T)).sum(axis=1))
-            total += float(own @ (y**2).sum(axis=1))
+            kept += float((t * (y @ orthonormal.T)).sum())
+            total += float((y**2).sum())
     return kept / total if total > 0 else 1.0
-
-
-def weighted(blocks: Iterable[Any], sample_weight: Any) -> Iterator[tuple[Any, Floats]]:
-    """Yield blocks of rows, each with the weights of its rows, which are one if none are given."""
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights is not None and (weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any()):
-        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row of X.")
-    if weights is not None and not weights.any():
-        raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
-    first = 0
-    for rows in blocks:
-        own = np.ones(rows.shape[0]) if weights is None else weights[first : first + rows.shape[0]]
-        if len(own) < rows.shape[0]:
-            raise ValueError(f"sample_weight has {len(own) + first} numbers, and X has more rows; give one for each.")
-        yield rows, own
-        first += rows.shape[0]
-    if weights is not None and first != len(weights):
-        raise ValueError(f"sample_weight has {len(weights)} numbers for {first} rows; give one for each row.")
 
 
 def _orthonormal_basis(components: Floats) -> Floats:

@@ -362,14 +362,6 @@ def badge(model: "SparsePCA", place: int) -> str:
     return "bound proved" if np.isfinite(model.upper_bound_[place]) else "no proof"
 
 
-def to_html(model: "SparsePCA", X: Any = None, *, made: Made | None = None, **options: Any) -> str:
-    """Return the page of a model and of its data. S is made of the data only if it is not given as `made`.
-
-    `options` are those of `content_of`.
-    """
-    return rendered(content_of(model, X, made=made, **options))
-
-
 def write_page(html: str, path: str | PathLike[str]) -> Path:
     """Write a page to a file, which appears when it is complete, and return its path."""
     place = Path(path)

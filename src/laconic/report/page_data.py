@@ -7,6 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
@@ -243,10 +244,8 @@ def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = 
 def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
     """Return the names of groups and the group of each row. Numbers make classes of about equal size."""
     if colouring.numbers is not None:
-        finite = np.isfinite(colouring.numbers)
-        edges = np.unique(np.quantile(colouring.numbers[finite], np.linspace(0, 1, CLASSES + 1)))
-        codes = np.clip(np.searchsorted(edges, colouring.numbers, side="right") - 1, 0, len(edges) - 2)
-        codes = np.where(finite, codes, NO_VALUE)
+        classes, edges = pd.qcut(colouring.numbers, CLASSES, retbins=True, duplicates="drop")
+        codes = classes.codes.astype(np.intp)  # NO_VALUE where the number is missing
         names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
     elif colouring.codes is not None:
         codes, names = colouring.codes, list(colouring.names)

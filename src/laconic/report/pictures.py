@@ -12,12 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
 from laconic.core.arrays import PROVED, Floats
-from laconic.core.monitor import Monitor
 from laconic.core.words import counted, is_whole
-from laconic.model.noise import scree_of
-from laconic.model.settings import check_count, made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
-from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
+from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -243,69 +240,6 @@ def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
         parts.name_bars(ax, -np.arange(len(groups)), [name for _, name, _ in groups])
         ax.set_ylim(-len(groups) + 0.4, 0.6)
     ax.set_ylabel(parts.wrapped(title, 30), **parts.PLAIN)
-
-
-def scree(
-    model: "SparsePCA",
-    X: Any = None,
-    *,
-    covariance: Any = None,
-    n_components: int = 10,
-    permutations: int = 19,
-    ax: "Place" = None,
-) -> "Axes":
-    """Draw the variances of the ordinary components, the band of noise, and the variances of sparse components.
-
-    Noise is tables with permuted columns (parallel analysis). A filled point counts: it comes before the first
-    component that is not above the 95 % quantile of noise.
-
-    Parameters
-    ----------
-    model : SparsePCA
-        Its settings say how rows are centred and scaled. If it is fitted to these data, the variance that each of its
-        components adds is drawn, too.
-    X : array, sparse matrix or table of shape (n_samples, n_features), optional
-        Rows of data. Columns are permuted only if no value is missing.
-    covariance : array or frame of shape (n_features, n_features), optional
-        A covariance or correlation matrix, in place of X.
-    n_components : int, default=10
-        The number of ordinary components. There are at most as many as features, and as rows.
-    permutations : int, default=19
-        The number of permuted tables; 0 for none.
-    ax : Axes, optional
-        The axes to draw on. By default pyplot makes a figure.
-    """
-    count, tables = check_count("n_components", n_components), check_count("permutations", permutations, 0)
-    found = scree_of(made_of(model, X, covariance, None, Monitor()), count, tables)
-    sparse = getattr(model, "explained_variance_", None)
-    if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
-        raise ValueError(
-            f"The total variance of X is {found.total:.6g}, and the model was fitted to data with "
-            f"{model.total_variance_:.6g}; give the data of the fit, or a model that is not fitted."
-        )
-    unit, numbers = found.total / 100 if found.total > 0 else 1.0, np.arange(1, len(found.variances) + 1)
-    values, limit = found.variances / unit, found.noise_95
-    ax = axes_for(ax, (min(12.0, max(6.8, 4.4 + 0.3 * len(numbers))), 4.2))
-    drawn = [values]
-    if found.noise is not None and limit is not None:
-        ax.fill_between(numbers, found.noise.min(axis=0) / unit, limit / unit, color=PALE, alpha=0.6, linewidth=0,
-                        label=f"noise: up to the 95 % quantile of {len(found.noise)} permuted tables")  # fmt: skip
-        ax.plot(numbers, limit / unit, color=GREY, linewidth=1.2, linestyle="--", marker="_", zorder=2)
-        drawn.append(limit / unit)
-    ax.plot(numbers, values, color=COLOURS[0], linewidth=1.4, zorder=3)
-    above = numbers <= (len(numbers) if found.n_above_noise is None else found.n_above_noise)
-    parts.points(ax, numbers, values, above, "ordinary component", "ordinary component, not above noise")
-    if sparse is not None:
-        ax.plot(np.arange(1, len(sparse) + 1), sparse / unit, linestyle=":", linewidth=1.2, color=COLOURS[2],
-                marker="D", markersize=5, zorder=5, label="sparse component: the variance that it adds")  # fmt: skip
-        drawn.append(sparse / unit)
-    parts.limit_values(ax, np.concatenate(drawn))
-    ax.set_xlim(0.5, max(map(len, drawn)) + 0.5)
-    parts.whole_numbers(ax.xaxis)
-    ax.set(xlabel="Component", ylabel="Variance (% of the total)" if found.total > 0 else "Variance")
-    tidy(ax)
-    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
-    return ax
 
 
 def path(path: Any, *, ax: "Place" = None) -> "Axes":
