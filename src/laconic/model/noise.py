@@ -279,21 +279,14 @@ class Scree:
     """The variances of ordinary components, the largest first, and those of permuted tables, a row for each table."""
 
     variances: Floats
-    total: float
     noise: Floats | None = None
+    noise_95: Floats | None = None  # the 95 % quantile of the variances in permuted tables, for each component
 
     @property
-    def noise_95(self) -> Floats | None:
-        """The 95 % quantile of the variances in permuted tables, for each component; None without permuted tables."""
-        return None if self.noise is None else np.quantile(self.noise, QUANTILE, axis=0)
-
-    @property
-    def n_above_noise(self) -> int | None:
-        """How many components come before the first that is not above `noise_95`; None without permuted tables."""
-        if self.noise_95 is None:
-            return None
-        below = np.flatnonzero(self.variances <= self.noise_95 * (1 + EQUAL))
-        return int(below[0]) if len(below) else len(self.variances)
+    def n_above_noise(self) -> int:
+        """How many components come before the first that is not above `noise_95`."""
+        above = self.variances > np.asarray(self.noise_95) * (1 + EQUAL)
+        return len(above) if above.all() else int(np.argmin(above))
 
 
 def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
@@ -309,12 +302,12 @@ def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
     if S.semidefinite:
         found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
     if rows is None or not tables:
-        return Scree(found, S.trace)
+        return Scree(found)
     noise = np.empty((tables, len(found)))
     for table in range(tables):
         permuted = rows.permuted(np.random.default_rng((0, table)))
         noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
-    return Scree(found, S.trace, noise)
+    return Scree(found, noise, np.quantile(noise, QUANTILE, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

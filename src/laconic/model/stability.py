@@ -29,7 +29,6 @@ not about other rows.
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -168,7 +167,6 @@ def stability(
     sample_weight: Any = None,
     resamples: int = 100,
     n_jobs: int | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Stability:
     """Find out how often each feature is chosen when the rows are drawn again.
 
@@ -192,8 +190,6 @@ def stability(
         The number of half samples, which must be even: they come in pairs that have no row in common.
     n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -218,7 +214,7 @@ def stability(
     if resamples % 2:
         raise ValueError(f"resamples={resamples} must be even: half samples come in pairs.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names)
+        made = made_of(model, X, covariance, sample_weight, monitor)
         check_rows(made, "stability")
         rows, weights = made.rows.tocsr() if sp.issparse(made.rows) else made.rows, made.weights
         if weights is not None:

@@ -56,9 +56,8 @@ MOST_SEARCHED = 20_000
 SECONDS = 10.0
 # A list of variables that were left out names at most this many.
 MOST_LEFT_OUT = 200
-# A page carries certificates of at most this many bytes, and one about many variables more, so that it stays below
-# 2 MB and 5 MB. The text of a link is a third longer than the bytes.
-MOST_BYTES, MOST_BYTES_OF_MANY, MANY = 800_000, 2_000_000, 1000
+# A page carries certificates of at most this many bytes. The text of a link is a third longer than the bytes.
+MOST_BYTES = 2_000_000
 NO_PROOF = "nothing is proved about other sets of variables."
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
@@ -256,7 +255,7 @@ def _left_out(model: "SparsePCA", data: DataPart | None) -> list[int]:
 
 def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
     """Return the files of all certificates of a model, the first ones with their content as long as a page can bear."""
-    room, result = MOST_BYTES if model.n_features_in_ <= MANY else MOST_BYTES_OF_MANY, []
+    room, result = MOST_BYTES, []
     for place, (name, certificate) in enumerate(certificate_files(model).items()):
         if certificate is None:
             continue

@@ -270,7 +270,10 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
     size = 5.0 if len(k) <= MANY_POINTS else 3.0
-    parts.points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
+    for which, face, words in ((proved, COLOURS[0], "found, optimal (proved)"), (~proved, "white", "found")):
+        if which.any():
+            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
+                    markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
     if path.suggested in k:
         ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
@@ -281,7 +284,7 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
     parts.limit_values(ax, np.append(found, dense / unit))
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
-    parts.whole_numbers(ax.xaxis)
+    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     tidy(ax)
     parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax

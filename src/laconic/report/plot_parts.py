@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from sklearn.utils.validation import check_is_fitted
 
@@ -89,19 +88,6 @@ def tidy(ax: Axes, grid: str = "both") -> None:
     if grid == "x":  # names of bars need neither a line nor ticks
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-
-
-def whole_numbers(axis: Any) -> None:
-    """Put the ticks of an axis at whole numbers."""
-    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
-
-
-def points(ax: Any, x: Any, y: Any, filled: Any, label: str, other: str, marker: str = "o", size: float = 6.0) -> None:
-    """Draw points that count as filled, and the others as rings."""
-    for which, face, words in ((filled, COLOURS[0], label), (~filled, "white", other)):
-        if which.any():
-            ax.plot(x[which], y[which], linestyle="none", marker=marker, markersize=size, markerfacecolor=face,
-                    markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
 
 
 def limit_values(ax: Any, values: Floats) -> None:

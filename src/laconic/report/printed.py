@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic.core.arrays import PROVED, Indices
+from laconic.core.arrays import PROVED
 from laconic.core.words import at_least, at_most, counted, percent, percent_reached
 from laconic.search.problem import Status
 
@@ -104,7 +104,7 @@ def path_summary(path: "Path") -> str:
     if path.suggested is not None:
         lines.append(f"Suggested: {counted(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
     if proved.any():
-        lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
+        lines.append(f"Optimal (proved): {proved.sum()} of {len(proved)} cardinalities.")
     if not proved.all() and np.isfinite(gaps).all():
         others = "All others reach" if proved.any() else "All supports reach"
         least = percent_reached(gaps[~proved].max())
@@ -126,10 +126,3 @@ def stability_tables(found: "Stability") -> list[Group]:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
         tables.append(Group(Text(f"Component {number}: {len(found.supports)} half samples", style="bold"), table))
     return tables
-
-
-def ranges(numbers: Indices) -> str:
-    """Return increasing whole numbers as a short text: "1 to 4, 7, 9 to 12"."""
-    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
-    runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
-    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
