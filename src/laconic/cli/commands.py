@@ -139,8 +139,6 @@ def choose(
     if choice.n_components:
         words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
         typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
-    else:
-        typer.echo(f"\n{choice.without_components}")
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)

@@ -31,6 +31,7 @@ LEVEL = 0.01
 PERMUTATIONS = 99
 # With "parallel" at most this many components are looked at.
 MOST_COMPONENTS = 20
+NOTHING_BUT_NOISE = "The first component is no better than noise."
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +60,6 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self.reason}"
-
-    @property
-    def without_components(self) -> str:
-        """A sentence that says why no component counts."""
-        if self.components and self.components[0].noise is None:
-            return "There was no time to compare the first component with noise."
-        return "The first component is no better than noise."
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component and cardinality.
@@ -151,7 +145,7 @@ def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     quick = clone(model).set_params(method="auto")
     choice = _chosen(quick, made, monitor.part(2), model.n_components or 1, sizes)
     if not choice.n_components:
-        warn(f"{choice.without_components} The fit has one component all the same.")
+        warn(f"{choice.reason.splitlines()[-1]} The fit has one component all the same.")
     return choice
 
 
@@ -217,6 +211,8 @@ def _chosen(
     reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
     if monitor.stopped is not None:
         reason += f"\nThe work was stopped early: {monitor.stopped.value}."
+    if not earlier:
+        reason += f"\n{NOTHING_BUT_NOISE if found[0].noise else 'There was no time to compare it with noise.'}"
     count = len(earlier)
     return Choice([one.cardinality for one in found[:count]], count, reason, found, monitor.stopped)
 
@@ -249,7 +245,7 @@ def _beside_noise(number: int, one: ComponentChoice | None, records: list[Compon
         k, reason = len(solution.support), f"{len(solution.support)} features were asked for."
         one = ComponentChoice(number, k, solution, reason, np.nan, np.array([k]), np.array([solution.value]))
     if one is None or not records or records[0].permutations < PERMUTATIONS:
-        return one and replace(one, reason=f"{one.reason} There was no time to compare it with noise.")
+        return one
     noise = replace(records[0], component=number)
     verdict = noise.verdict if noise.p_value <= LEVEL else f"{noise.verdict} It does not count: p is above {LEVEL}."
     return replace(one, noise=noise, reason=f"{one.reason} {verdict}")

@@ -282,7 +282,8 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
                 label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
-    parts.limit_values(ax, np.append(found, dense / unit))
+    values = np.array([0.0, *found, dense / unit])
+    ax.set_ylim(1.06 * values.min(), 1.06 * values.max())
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     tidy(ax)

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
@@ -74,11 +72,6 @@ def axes_for(ax: Place, size: tuple[float, float]) -> Axes:
     return ax.add_subplot()
 
 
-def part_of(name: str, begin: float, end: float) -> LinearSegmentedColormap:
-    """Return a part of a colour map. The part leaves out what is too light to be seen on white."""
-    return LinearSegmentedColormap.from_list(f"{name}-part", colormaps[name](np.linspace(begin, end, 256)))
-
-
 def tidy(ax: Axes, grid: str = "both") -> None:
     """Remove the upper and right border, and draw a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -88,15 +81,6 @@ def tidy(ax: Axes, grid: str = "both") -> None:
     if grid == "x":  # names of bars need neither a line nor ticks
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-
-
-def limit_values(ax: Any, values: Floats) -> None:
-    """Let the vertical axis begin at zero, or below the least value if that is negative."""
-    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    room = 0.06 * (high - low) or 1.0
-    ax.set_ylim(low - (room if float(values.min()) < 0.2 * room else 0.0), high + room)
-    if low < 0:
-        ax.axhline(0, color=INK, linewidth=0.8)
 
 
 def name_bars(ax: Any, ticks: Any, names: Iterable[Any]) -> None:
@@ -168,7 +152,7 @@ def draw_rows(ax: Any, scores: Floats, colouring: Colouring) -> Floats:
     """
     numbers, codes = colouring.numbers, colouring.codes
     if len(scores) > MOST_MARKERS and numbers is None and codes is None:
-        image = ax.hexbin(*scores.T, bins="log", mincnt=1, cmap=part_of("Blues", 0.28, 1.0), gridsize=60,
+        image = ax.hexbin(*scores.T, bins="log", mincnt=1, cmap="viridis", gridsize=60,
                           linewidths=0.2, rasterized=True, zorder=2)  # fmt: skip
         colour_bar(ax, image, "rows in a hexagon")
         return scores
@@ -184,7 +168,7 @@ def draw_rows(ax: Any, scores: Floats, colouring: Colouring) -> Floats:
     if numbers is not None:
         there = np.isfinite(numbers)
         ax.scatter(*places[~there].T, s=size, color=PALE, **style)
-        image = ax.scatter(*places[there].T, s=size, c=numbers[there], cmap=part_of("viridis", 0.0, 0.93), **style)
+        image = ax.scatter(*places[there].T, s=size, c=numbers[there], cmap="viridis", **style)
         colour_bar(ax, image, colouring.title or "color_by")
     elif codes is not None:
         # Small groups are on top.
@@ -223,21 +207,15 @@ def standing_apart(scores: Floats, codes: Indices | None, most: int) -> Indices:
     return np.argsort(-distance, kind="stable")[:most]
 
 
-def lay_out(ax: Axes) -> None:
-    """Move the axes of a figure to the places that its layout gives them. Before that, places in pixels are unknown."""
-    figure: Any = ax.figure.figure
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-
-
 def write_names(ax: Axes, names: Sequence[str], at: Floats, obstacles: Floats, **style: Any) -> list[str]:
     """Write names beside places, the first ones first; return those for which there is no room.
 
     A name covers neither `obstacles`, which are places, too, nor other names, and does not leave the axes.
     """
-    lay_out(ax)
     figure: Any = ax.figure.figure
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)  # moves the axes to their places; before that, places in pixels are unknown
     point, frame = figure.dpi / 72, ax.get_window_extent()
     blocked = ax.transData.transform(np.reshape(obstacles, (-1, 2)))
     taken, left = [text.get_window_extent() for text in ax.texts], list[str]()
