@@ -118,7 +118,6 @@ def test_bad_sizes(sizes):
 def test_bad_input_gets_the_same_sentences():
     for data, settings, words in [
         (X[:1], {}, "X has 1 row"),
-        (X, {"feature_names": ["a"]}, "feature_names has 1 names for 6 features"),
         (X, {"method": "simplex"}, "method='simplex' is not known"),
         (X, {"component": 0}, "component=0 must be an int of at least 1"),
         (S, {"forced_in": [9]}, "forced_in holds 9"),

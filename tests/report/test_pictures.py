@@ -58,7 +58,7 @@ def model(rows):
 @pytest.fixture(scope="module")
 def path():
     props = load_pitprops()
-    return laconic.path(SparsePCA(method="greedy"), covariance=props.covariance, feature_names=props.feature_names)
+    return laconic.path(SparsePCA(method="greedy"), covariance=props.covariance)
 
 
 GROUPS = pd.Series([NAMES[i % 5] for i in range(60)], name=LONG)

@@ -116,7 +116,6 @@ def path(
     sample_weight: Any = None,
     sizes: int | None = None,
     component: int = 1,
-    feature_names: Sequence[str] | None = None,
 ) -> Path:
     """Return the best component found for each number of features.
 
@@ -139,8 +138,6 @@ def path(
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
         certificates are about the matrix that is left.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -169,7 +166,7 @@ def path(
         check_count("sizes", sizes)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         features = DEFAULT_END if sizes is None else sizes
-        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names, features=features)
+        made = made_of(model, X, covariance, sample_weight, monitor, features=features)
         before = earlier_components(model, made, component - 1, monitor)
         with threads_for(made.covariance.on_hand().n_features):
             free = np.flatnonzero(~before.any(axis=0)) if model.joint == "disjoint" and len(before) else None
@@ -352,7 +349,6 @@ def certify(
     covariance: Any = None,
     sample_weight: Any = None,
     component: int = 1,
-    feature_names: Sequence[str] | None = None,
 ) -> Certified:
     """Prove how good a set of features is that you chose, or bound the variance of every set of a size.
 
@@ -371,8 +367,6 @@ def certify(
         How much each row counts.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -399,7 +393,7 @@ def certify(
     check_count("component", component)
     size = _size(model, features, component)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        how: dict[str, Any] = {"feature_names": feature_names, "features": size, "own": features}
+        how: dict[str, Any] = {"features": size, "own": features}
         made = made_of(model, X, covariance, sample_weight, monitor, **how)
         n = made.covariance.n_features
         if size > n:

@@ -12,6 +12,7 @@ not determined: it is NaN. The scores of the other components do not depend on t
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain, count, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -94,10 +95,6 @@ def write_scores(
     path = Path(out)
     if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
         raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
-    if path.suffix.lower() != ".csv":
-        raise ValueError(f"{path.name} must end in .csv.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         whole = Path(folder) / path.name
         with whole.open("w", encoding="utf-8", newline="") as text:
@@ -132,8 +129,9 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iter
     """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
-    labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
-    waiting, first, undetermined = list[str](), 0, 0
+    parts, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
+    labels: Iterator[Any] = count() if parts is None else chain.from_iterable(parts)
+    undetermined = 0
     with monitor.watch():
         used = used_features(model)
         width = rows.shape[1] if source is None else source.n_features
@@ -141,14 +139,9 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iter
         for block, share in _blocks(model, rows, places, used):
             own = scores_of(block, model.components_[:, used], model.mean_[used], model.scale_[used])
             undetermined += int(np.isnan(own).any(axis=1).sum())
-            of_rows: Any = range(first, first + len(own))
-            first += len(own)
+            of_rows: Any = list(islice(labels, len(own)))
             if index is not None:
                 of_rows, label_name = index, index.name or "row"
-            elif labels is not None:
-                while len(waiting) < len(own):
-                    waiting += next(labels)
-                of_rows, waiting = waiting[: len(own)], waiting[len(own) :]
             yield pd.DataFrame(own, index=pd.Index(of_rows, name=label_name), columns=columns)
             monitor.tick(f"scores, {100 * share:.0f} % of the rows")
         warn_of_undetermined(undetermined)

@@ -79,7 +79,6 @@ def sparse_pca(
     >>> import anndata
     >>> import laconic
     >>> import numpy as np
-    from pandas.api.types import is_bool_dtype
     >>> cells = anndata.AnnData(np.random.default_rng(0).standard_normal((50, 8)))
     >>> laconic.pp.sparse_pca(cells, n_comps=2, cardinality=3)
     >>> cells.obsm["X_spca"].shape

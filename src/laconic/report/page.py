@@ -32,7 +32,6 @@ from laconic.covariance.make import Made
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
-from laconic.report.colouring import colouring_of, row_names
 from laconic.report.page_data import (
     IN_BLOCKS,
     NO_ROWS,
@@ -104,7 +103,6 @@ class CertificateFiles:
     verdict: str
     files: tuple[tuple[str, bytes], ...]  # name and content, the JSON file first; empty if they are too large
     size: int  # in bytes
-    how: str  # how to save the certificate in Python
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +199,6 @@ def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: "S
     for name, value in (("color_by", color_by), ("labels", labels)):
         if value is not None and X is None:
             raise ValueError(f"{name} has one value for each row, and no rows are given; give X, too.")
-    rows = getattr(X, "shape", (None,))[0]
-    if isinstance(rows, int):  # checked here, before anything takes time
-        colouring_of(color_by, rows)
-        row_names(X, False if labels is None else labels, rows)
     if stability is None:
         return
     if not hasattr(stability, "frequencies"):
@@ -263,9 +257,8 @@ def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
         size = sum(len(content) for _, content in written)
         fits = size <= room
         room -= size if fits else 0
-        how = f'model.certificates_[{place}].save("{name}")'
         number = None if name == "components.json" else place + 1
-        result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size, how))
+        result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size))
     return result
 
 
