@@ -32,4 +32,4 @@ plt.show()
 # Read from the left, and stop at the first component that is noise.
 
 print(compared.n_real(), "components are better than noise")
-compared.to_frame()[["component", "value", "noise_mean", "noise_quantile", "p_value"]].round(3)
+compared.to_frame()[["component", "value", "noise_quantile", "p_value"]].round(3)

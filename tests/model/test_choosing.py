@@ -49,15 +49,15 @@ def test_planted_number_is_found(seed):
 
 
 def test_hull_takes_the_sharpest_bend():
-    curve = chosen([1, 2, 3, 4, 4.1, 4.2, 4.3])
-    assert curve.chosen == 4
-    assert curve.ratios[3] == pytest.approx(10)
-    assert np.isnan(curve.ratios[[0, 1, 2, 6]]).all()
+    ratios, k = chosen([1, 2, 3, 4, 4.1, 4.2, 4.3])
+    assert k == 4
+    assert ratios[3] == pytest.approx(10)
+    assert np.isnan(ratios[[0, 1, 2, 6]]).all()
 
 
 def test_hull_chooses_one_feature_only_if_it_stands_out():
-    assert chosen([100, 101, 102, 103], second=1.0).chosen == 1
-    assert chosen([2, 3, 4, 5, 5.1, 5.2, 5.3], second=1.9).chosen == 4
+    assert chosen([100, 101, 102, 103], second=1.0)[1] == 1
+    assert chosen([2, 3, 4, 5, 5.1, 5.2, 5.3], second=1.9)[1] == 4
 
 
 def test_noise_is_said_to_be_noise():

@@ -6,7 +6,6 @@ with n features and m rows, the best of n - k draws of chi-square. The bend is w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,26 +19,19 @@ VISIBLE_STEP = 0.3
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Bend:
-    """Variance against cardinality, and its sharpest bend."""
-
-    cardinalities: Indices
-    values: Floats  # the variance of the best component found
-    ratios: Floats  # the slope before a corner of the convex hull, divided by the slope after it; else NaN
-    chosen: int  # the cardinality with the largest ratio
-
-
-def bend_of(problem: Problem, solutions: Sequence[Solution]) -> Bend:
-    """Return the sharpest bend of solutions of consecutive cardinalities, the last one that of the problem."""
+def bend_of(problem: Problem, solutions: Sequence[Solution]) -> tuple[Floats, int]:
+    """Return what `sharpest_bend` does, of solutions of consecutive cardinalities, the last that of the problem."""
     variances, last = problem.covariance.diagonal, problem.cardinality
     second = float(np.partition(variances, -2)[-2]) if len(variances) > 1 else 0.0
     sizes = np.arange(last - len(solutions) + 1, last + 1)
     return sharpest_bend(sizes, np.array([solution.value for solution in solutions]), second)
 
 
-def sharpest_bend(sizes: Indices, values: Floats, second: float) -> Bend:
-    """Return the scree-test ratios on the upper convex hull of variance against cardinality (CHull).
+def sharpest_bend(sizes: Indices, values: Floats, second: float) -> tuple[Floats, int]:
+    """Return the ratio of slopes at each cardinality, and the cardinality with the sharpest bend (CHull).
+
+    The ratio at a corner of the upper convex hull of variance against cardinality is the slope before it divided by the
+    slope after it. It is NaN elsewhere. The largest visible ratio is the sharpest bend.
 
     The curve begins at k = 0 with the second largest variance of a single feature, so that k = 1 is chosen only if one
     feature has far more variance than the next. See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers,
@@ -52,15 +44,15 @@ def sharpest_bend(sizes: Indices, values: Floats, second: float) -> Bend:
     slopes = np.diff(v[corners]) / np.diff(k[corners])
     ratios = np.full(len(values), np.nan)
     if not v[-1] > v[0]:
-        return Bend(sizes, values, ratios, int(sizes[0]))
+        return ratios, int(sizes[0])
     if len(corners) < 3:
-        return Bend(sizes, values, ratios, int(sizes[-1]))
+        return ratios, int(sizes[-1])
     flattest = ROUNDING * slopes[0]
     at = corners[1:-1]
     ratios[at - 1] = np.maximum(slopes[:-1], flattest) / np.maximum(slopes[1:], flattest)
     visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
     best = at[visible][np.argmax(ratios[at[visible] - 1])]
-    return Bend(sizes, values, ratios, int(k[best]))
+    return ratios, int(k[best])
 
 
 def _upper_hull(x: Floats, y: Floats) -> Indices:

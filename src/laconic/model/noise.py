@@ -173,11 +173,6 @@ class ComponentNoise:
         return int(np.count_nonzero(self.noise >= self.value * (1 - EQUAL)))
 
     @property
-    def mean(self) -> float:
-        """The mean of the values in noise; NaN if there are none."""
-        return float(self.noise.mean()) if len(self.noise) else np.nan
-
-    @property
     def quantile(self) -> float:
         """The 95 % quantile of the values in noise; NaN if there are none."""
         return float(np.quantile(self.noise, QUANTILE)) if len(self.noise) else np.nan
@@ -350,10 +345,9 @@ class Noise:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "permutations")
-        rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
-        names = {"mean": "noise_mean", "quantile": "noise_quantile"}
-        return pd.DataFrame(rows, columns=[names.get(column, column) for column in (*columns, "verdict")])
+        columns = ["component", "cardinality", "value", "quantile", "p_value", "permutations", "verdict"]
+        rows = [[getattr(one, column) for column in columns] for one in self.components]
+        return pd.DataFrame(rows, columns=columns).rename(columns={"quantile": "noise_quantile"})
 
 
 def noise(

@@ -229,7 +229,7 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = bend_of(part, solutions).chosen if len(solutions) > 2 else None
+    suggested = bend_of(part, solutions)[1] if len(solutions) > 2 else None
     path = _path(model, made, found, dense, certified=certified and model.proof is not None)
     return replace(path, suggested=suggested)
 

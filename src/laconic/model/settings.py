@@ -355,19 +355,20 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
     if last > FEW and last - least >= 2:
         up_to_last = problem.with_cardinality(last)
         path = FewStarts().path(up_to_last)
-        curve = bend_of(up_to_last, path)
-        bend, enough = curve.chosen - least, curve.values >= target
-        more = bool(enough.any()) and curve.cardinalities[np.argmax(enough)] > FEW
-        earlier = more and bend < int(np.argmax(enough)) and curve.ratios[bend] >= SHARP
+        ratios, chosen = bend_of(up_to_last, path)
+        first = last - len(path) + 1
+        bend, enough = chosen - first, np.array([solution.value >= target for solution in path])
+        reached = int(np.argmax(enough))
+        earlier = enough.any() and first + reached > FEW and bend < reached and ratios[bend] >= SHARP
         if earlier or (last >= MOST and not enough.any()):
-            solution = solver.solve(problem.with_cardinality(curve.chosen), start=path[bend].support)
-            note = f"{curve.chosen} features are used, where the curve of variance bends most: "
+            solution = solver.solve(problem.with_cardinality(chosen), start=path[bend].support)
+            note = f"{chosen} features are used, where the curve of variance bends most: "
             if earlier:
                 note += "90 % of the dense component's variance would take more that add little"
             else:
                 note += f"90 % of the dense component's variance would take more than {last}"
             if problem.monitor.stopped is not None:
-                warn(f"The search for the number of features was stopped; {curve.chosen} features are used.")
+                warn(f"The search for the number of features was stopped; {chosen} features are used.")
             return with_note(solution, note), dense
     solution, dense = smallest_that_keeps(problem, solver, SHARE)
     return with_note(solution, "the number of features is the smallest that keeps 90 % of the dense variance"), dense

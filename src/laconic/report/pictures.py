@@ -178,7 +178,7 @@ def _draw_scores(
         ends, arrow_names = _draw_arrows(ax, row[:, used].T, values), [parts.feature_names(model)[i] for i in used]
     places = parts.draw_rows(ax, values, colouring)
     tidy(ax)
-    parts.legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 46.0 if arrows else 8.0)
+    parts.legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 0.16 if arrows else 0.02)
     parts.label_axes(ax, model, numbers)
     shafts = np.concatenate([ends * t for t in np.linspace(0.1, 0.9, 12)])
     if arrows:
@@ -224,22 +224,17 @@ def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, sh
 
 
 def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
-    """Draw rows along one component: a lane for each group, or the number that rows are coloured by upwards."""
-    title = colouring.title
-    if colouring.numbers is not None:
-        parts.draw_rows(ax, np.column_stack([values, colouring.numbers])[np.isfinite(colouring.numbers)], Colouring())
-        title = title or "color_by"
-        tidy(ax)
-    else:
-        groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
-        lanes = sum(place * rows for place, (_, _, rows) in enumerate(groups))
-        # The places within a lane have no meaning. They only keep equal scores apart.
-        across = -lanes + 0.3 * np.cos(np.arange(len(values)) * np.pi * (np.sqrt(5) - 1))
-        parts.draw_rows(ax, np.column_stack([values, across]), colouring)
-        tidy(ax, "x")
-        parts.name_bars(ax, -np.arange(len(groups)), [name for _, name, _ in groups])
-        ax.set_ylim(-len(groups) + 0.4, 0.6)
-    ax.set_ylabel(parts.wrapped(title, 30), **parts.PLAIN)
+    """Draw rows along one component, with a lane for each group."""
+    groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
+    lanes = sum(place * rows for place, (_, _, rows) in enumerate(groups))
+    # The places within a lane have no meaning. They only keep equal scores apart.
+    across = -lanes + 0.3 * np.cos(np.arange(len(values)) * np.pi * (np.sqrt(5) - 1))
+    parts.draw_rows(ax, np.column_stack([values, across]), colouring)
+    tidy(ax, "x")
+    parts.name_bars(ax, -np.arange(len(groups)), [name for _, name, _ in groups])
+    ax.set_ylim(-len(groups) + 0.4, 0.6)
+    if colouring.codes is not None:
+        ax.set_ylabel(parts.wrapped(colouring.title, 30), **parts.PLAIN)
 
 
 def path(path: Any, *, ax: "Place" = None) -> "Axes":

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import ScaledTranslation
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arrays import Floats, Indices
@@ -99,14 +98,13 @@ def marker_handle(marker: str, colour: str, size: float, label: str, **look: Any
     return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=colour, label=label, **look)
 
 
-def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float = 8.0) -> None:
-    """Add a legend on the right of the axes, so many points away. Without a layout there is no room: then inside."""
+def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float = 0.02) -> None:
+    """Add a legend on the right of the axes, or inside if there is no layout that makes room. `away` is in axes."""
     if not handles:
         return
     for handle in handles:
         handle.set_label(wrapped(handle.get_label(), LEGEND_WIDTH))
-    beside = ax.transAxes + ScaledTranslation(away / 72, 0, ax.figure.dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "bbox_transform": beside}
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0 + away, 1.0)}
     figure: Any = ax.figure.figure
     if figure.get_layout_engine() is None:
         place = {"loc": "best"}
