@@ -268,9 +268,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     from laconic.report import pictures
 
     loadings = model.loadings()
-    features = [
-        " | ".join(loadings["feature"][loadings["component"] == i + 1].astype(str)) for i in range(model.n_components_)
-    ]
+    features = loadings.astype({"feature": str}).groupby("component")["feature"].agg(" | ".join)
     summary = model.summary().rename_axis("component").assign(features=[*features, ""])
     files: dict[Path, Any] = {
         directory / "summary.csv": summary,

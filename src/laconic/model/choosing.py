@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from laconic.bounds.names import get_solver
@@ -14,7 +13,6 @@ from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least, counted, is_whole
 from laconic.covariance import rank_at_least
 from laconic.covariance.make import Made
-from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.noise import ComponentNoise, RowsLeft, compare
 from laconic.model.paths import DEFAULT_END, Path, path_of
 from laconic.model.resampling import seed_of
@@ -166,7 +164,12 @@ def _chosen(
         )
     rows, most = None, n_components
     if n_components == "parallel":
-        rows = _rows_to_permute(made)
+        if not made.in_memory or made.weights is not None or made.missing is not None:
+            raise ValueError(
+                "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight; "
+                "give a number."
+            )
+        rows = RowsLeft.of(made)
         most = len(sizes) if is_sequence(sizes) else min(MOST_COMPONENTS, covariance.n_features)
     rank = rank_at_least(covariance.on_hand(), int(most))
     if rows is None:
@@ -215,16 +218,6 @@ def _chosen(
         reason += f"\n{NOTHING_BUT_NOISE if found[0].noise else 'There was no time to compare it with noise.'}"
     count = len(earlier)
     return Choice([one.cardinality for one in found[:count]], count, reason, found, monitor.stopped)
-
-
-def _rows_to_permute(made: Made) -> RowsLeft:
-    if not made.in_memory or made.weights is not None or made.missing is not None:
-        raise ValueError(
-            "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight; "
-            "give a number."
-        )
-    small = sp.issparse(made.rows) and int(np.prod(made.rows.shape)) <= SMALL_NUMBERS
-    return RowsLeft.of(replace(made, rows=made.rows.toarray()) if small else made)
 
 
 def _at_the_bend(number: int, curve: Path, free: int) -> ComponentChoice:

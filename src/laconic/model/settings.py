@@ -356,10 +356,9 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
         up_to_last = problem.with_cardinality(last)
         path = FewStarts().path(up_to_last)
         ratios, chosen = bend_of(up_to_last, path)
-        first = last - len(path) + 1
-        bend, enough = chosen - first, np.array([solution.value >= target for solution in path])
+        bend, enough = chosen - least, np.array([solution.value >= target for solution in path])
         reached = int(np.argmax(enough))
-        earlier = enough.any() and first + reached > FEW and bend < reached and ratios[bend] >= SHARP
+        earlier = enough.any() and least + reached > FEW and bend < reached and ratios[bend] >= SHARP
         if earlier or (last >= MOST and not enough.any()):
             solution = solver.solve(problem.with_cardinality(chosen), start=path[bend].support)
             note = f"{chosen} features are used, where the curve of variance bends most: "

@@ -260,7 +260,7 @@ def check_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-def stability_index(chosen: Mask, confidence: float = CONFIDENCE) -> tuple[float, tuple[float, float]]:
+def stability_index(chosen: Mask) -> tuple[float, tuple[float, float]]:
     """Return the stability index and its interval; see the module.
 
     Each row of `chosen` is a sample, each column a feature. If every sample chooses all features, or none, there is
@@ -276,7 +276,7 @@ def stability_index(chosen: Mask, confidence: float = CONFIDENCE) -> tuple[float
     shift = 2 * sizes * m / d**2 - sizes / d - m / d + 1
     influence = (chosen @ f / d - sizes * m / d**2 + 0.5 * index * shift) / spread
     deviation = 2 / M * float(np.sqrt(((influence - influence.mean()) ** 2).sum()))
-    reach = float(norm.ppf(0.5 + confidence / 2)) * deviation
+    reach = float(norm.ppf(0.5 + CONFIDENCE / 2)) * deviation
     return float(index), (float(index - reach), min(float(index + reach), 1.0))
 
 

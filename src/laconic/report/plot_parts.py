@@ -250,10 +250,9 @@ def checked_components(model: "SparsePCA", components: Any, *, most: int | None 
     if most == 2 and count == 1 and isinstance(components, tuple) and components == (1, 2):
         return (1,)
     numbers = tuple(components) if isinstance(components, Iterable) else (components,)
-    if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
-        raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"components={components!r} has a number twice; give different components.")
+    known = all(is_whole(number) and 1 <= number <= count for number in numbers)
+    if not numbers or not known or len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} must be numbers from 1 to {count}, each once.")
     if most is not None and len(numbers) > most:
         raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
     return tuple(int(number) for number in numbers)
