@@ -74,8 +74,9 @@ def _stability(problem, data, _weights):
 
 def _noise(problem, data, _weights):
     found = laconic.noise(laconic.SparsePCA(cardinality=problem["k"]), data, permutations=problem["draws"])
-    keys = ("value", "mean", "p_value")
-    return [{key: float(getattr(component, key)) for key in keys} for component in found.components], []
+    return [
+        {"value": float(one.value), "mean": float(one.noise.mean()), "p_value": one.p_value} for one in found.components
+    ], []
 
 
 def _certify(problem, data, _weights):
