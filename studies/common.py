@@ -14,9 +14,12 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic import SparsePCA
 from laconic import path as path_of_model
+from laconic.covariance import DenseCovariance
+from laconic.methods import Dspca
 from laconic.proof import Estimate
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.rows import RowLevels
+from laconic.search.problem import Problem
 
 COLOURS = ("#004488", "#DDAA33", "#BB5566", "#000000", "#66AADD", "#999999")
 INK, GREY, PALE = "#222222", "#777777", "#BBBBBB"
@@ -137,9 +140,10 @@ def path_of(S, last, **settings):
 
 
 def penalized(S, penalties):
-    """Return penalties and the supports that the l1 relaxation gives with them."""
-    path = path_of_model(SparsePCA(method="dspca"), covariance=S, penalties=penalties)
-    return path.penalties, [solution.support for solution in path.solutions]
+    """Return so many penalties, and the supports that the l1 relaxation gives with them."""
+    S = np.asarray(S)
+    values = np.geomspace(0.01, 0.999, penalties) * S.diagonal().max()
+    return values, [one.support for one in Dspca().penalized_path(Problem(DenseCovariance(S), len(S)), values)]
 
 
 def fewest(S, share, **settings):

@@ -283,9 +283,9 @@ def given(data, kind="auto"):
     return {"covariance" if matrix else "X": data}
 
 
-def path_of(data, sizes=None, *, kind="auto", component=1, feature_names=None, **settings):
+def path_of(data, sizes=None, *, kind="auto", component=1, **settings):
     """Return the path of a model with some settings."""
-    own = {"sizes": sizes, "component": component, "feature_names": feature_names}
+    own = {"sizes": sizes, "component": component}
     return laconic.path(laconic.SparsePCA(**settings), **given(data, kind), **own)
 
 

@@ -222,22 +222,6 @@ def test_scores_of_every_form(convert):
     assert model.inverse_transform(SCORES.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
-        (-np.ones(20), "at least 0, one for each row"),
-        (np.r_[-1e-9, np.ones(19)], "at least 0, one for each row"),
-        (np.zeros(20), "sample_weight is zero for every row of X; give at least one"),
-        (np.full(20, np.nan), "finite numbers"),
-    ],
-)
-def test_weights_of_a_score(weights, words):
-    model = SparsePCA(cardinality=2).fit(X)
-    with pytest.raises(ValueError, match=words):
-        model.score(X, sample_weight=weights)
-    assert model.score(X, sample_weight=np.r_[1, np.zeros(19)]) == pytest.approx(model.score(X[:1]))
-
-
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("level", [0.0, 1.0, 0.1, 1e9, -3.3e-7])
 def test_constant_columns_warn_and_are_never_selected(convert, level):

@@ -17,7 +17,7 @@ model.summary().round(4)
 # %%
 # All six are proved optimal, each given the earlier ones. The loadings:
 
-picture = laconic.plot.loadings(model, kind="heatmap")
+picture = laconic.plot.loadings(model)
 
 # %%
 # Papers count explained variance in different ways. Zou, Hastie and Tibshirani adjust it for correlated scores: the
@@ -34,6 +34,6 @@ for name, one in (("one after the other", model), ("together", together)):
 # The best variance for each number of features of the first component. Every value is proved.
 
 tight = laconic.SparsePCA(proof="tight")
-path = laconic.path(tight, covariance=pitprops.covariance, feature_names=pitprops.feature_names)
+path = laconic.path(tight, covariance=pitprops.covariance)
 assert max(path.upper_bounds / path.values) < 1 + 1e-6
 picture = laconic.plot.path(path)

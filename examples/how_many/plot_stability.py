@@ -16,11 +16,10 @@ found = stability(SparsePCA(3, cardinality=3, scale=True), wine, resamples=60)
 print(found.verdict)
 
 # %%
-# Dark bars are the features that the whole table chooses.
+# The share of halves that choose a feature, for each component:
 
-figure, axes = plt.subplots(1, 3, figsize=(12, 4.5), layout="constrained")
-for component, ax in enumerate(axes, start=1):
-    found.plot(ax, component=component)
+shares = found.to_frame().pivot(index="feature", columns="component", values="frequency")
+shares.plot.barh(subplots=True, layout=(1, 3), sharey=True, legend=False, figsize=(12, 4.5))
 plt.show()
 
 # %%

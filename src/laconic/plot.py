@@ -1,10 +1,8 @@
 """Pictures. Each function draws one on the axes given, or on a new figure, and returns the axes.
 
-`loadings`, `scores`, `biplot` and `scree` draw a model. `path`, `choice`, `stability`, `noise` and `certified`
-draw the results of functions of a model; they have `.plot()`, which is the same.
+`loadings`, `scores` and `biplot` draw a model. `path` draws a path, as its `.plot()` does.
 """
 
-from laconic.report.pictures import biplot, loadings, scores, scree
-from laconic.report.plot_results import certified, choice, noise, path, stability
+from laconic.report.pictures import biplot, loadings, path, scores
 
-__all__ = ["biplot", "certified", "choice", "loadings", "noise", "path", "scores", "scree", "stability"]
+__all__ = ["biplot", "loadings", "path", "scores"]

@@ -65,3 +65,15 @@ def test_rounding_gives_exactly_k_features():
         for best in (rounded, polished):
             assert len(best.support) == 4
             assert 12 in best.support
+
+
+def test_penalties_of_the_paper_s_figure():
+    S = load_senate109().frame.cov().to_numpy()
+    penalties = np.geomspace(0.01, 0.999, 20) * S.diagonal().max()
+    found = Dspca().penalized_path(Problem(DenseCovariance(S), len(S)), penalties)
+    sizes = [len(solution.support) for solution in found]
+    # One bill at the largest penalties, nearly all at the smallest, and a fall between them.
+    assert sizes[-1] == 1
+    assert sizes[0] >= 35
+    assert np.corrcoef(np.log(penalties), sizes)[0, 1] < -0.8
+    assert all(solution.value <= solution.estimate * (1 + 1e-9) for solution in found)

@@ -76,7 +76,7 @@ def test_a_file_alone_gives_a_sensible_answer(csv):
 
 
 def test_k_is_a_count_a_share_or_a_criterion(csv):
-    for given, count in (("1", 1), ("0.95", 5), ("1.0", 12), ("cv", 5)):
+    for given, count in (("1", 1), ("0.95", 5), ("1.0", 12), ("hull", 5)):
         assert done("fit", csv, "-k", given).stdout.startswith(f"Component 1: {count} feature"), given
     assert "Component 2: 2 features" in done("fit", csv, "-k", "3,2").stdout
     assert "Component 2: 3 features" in done("fit", csv, "-k", "3", "-c", "2").stdout
@@ -112,7 +112,7 @@ def test_out_holds_what_the_library_computes(csv, table, tmp_path):
     np.testing.assert_allclose(summary["variance"], model.summary()["variance"])
     assert summary["features"][0].split(" | ") == model.loadings().query("component == 1")["feature"].tolist()
     np.testing.assert_allclose(load_model(out / "model.laconic").components_, model.components_)
-    for picture in ("plane.png", "loadings.png"):
+    for picture in ("scores.png", "loadings.png"):
         assert_picture(out / picture)
     (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
     assert set(line.removeprefix("Wrote ").removesuffix(".").split(", ")) == {str(file) for file in out.iterdir()}
@@ -140,7 +140,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
     for file in kept:
         file.write_text("mine")
     text = done("fit", csv, "-k", 3, "--out", out).stdout
-    gone = [out / "component-2.json", out / "plane.png"]
+    gone = [out / "component-2.json", out / "scores.png"]
     assert text.splitlines()[-1] == f"Removed files of an earlier run: {', '.join(map(str, gone))}."
     assert all(file.is_file() for file in kept)
 
@@ -173,7 +173,7 @@ def test_rows_are_coloured_by_a_column(csv, table, tmp_path):
         drop = ("--drop", "year") if column == "kind" else ()
         result = done("fit", file, "-k", "5,4", "--color-by", column, *drop, "--out", out)
         assert result.stdout.partition("Wrote")[0] == plain
-        assert_picture(out / "plane.png")
+        assert_picture(out / "scores.png")
         assert done("verify", out / "component-1.json", out / "component-2.json", file).stdout.count("Accepted") == 2
     done("fit", file, "-k", 3, "--color-by", "kind", "--drop", "year", "--out", out)
     assert_picture(out / "scores.png")
@@ -200,7 +200,7 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
     [
         (["-k", "13"], "cardinality=13 must lie between 1 and the number of features, 12"),
         (["-k", "0.9,5"], "cardinality=[0.9, 5] must hold whole numbers"),
-        (["-k", "two"], "cardinality='two' is no criterion; choose one of cv, "),
+        (["-k", "two"], "cardinality='two' is no rule; give 'hull', "),
         (["-c", "13", "-k", "1"], "n_components=13"),
         (["-c", "many"], "n_components='many' must be"),
         (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
@@ -302,13 +302,11 @@ def test_version_help_and_unknown_commands():
 
 def test_the_names_of_the_help_are_those_of_the_library():
     from laconic.bounds.names import SOLVERS
-    from laconic.cli.options import CRITERIA, DEFLATIONS, METHODS
+    from laconic.cli.options import DEFLATIONS, METHODS
     from laconic.covariance.deflation import DEFLATIONS as RULES
-    from laconic.model.criteria import CRITERIA as NAMES
 
     assert set(METHODS) == set(SOLVERS)
     assert set(DEFLATIONS) == set(RULES)
-    assert set(CRITERIA) == set(NAMES)
 
 
 def test_certify_offers_only_what_it_takes():

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from laconic import SparsePCA, certify, path
-from laconic.bounds.dspca import Dspca
 from laconic.core.monitor import Monitor, Stop, check_time_limit, threads_for
 
 
@@ -234,7 +233,6 @@ CALLS = {
     "pipeline": lambda: make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).fit(CONSTANT),
     "grid search": lambda: GridSearchCV(SparsePCA(), {"cardinality": [2]}, cv=2).fit(CONSTANT),
     "path": lambda: path(SparsePCA(), CONSTANT, sizes=2),
-    "penalty path": lambda: path(SparsePCA(method=Dspca()), CONSTANT, penalties=2),
     "upper bound": lambda: certify(SparsePCA(cardinality=2), CONSTANT),
 }
 

@@ -56,13 +56,13 @@ def _fit(problem, data, weights):
 
 def _path(problem, data, _weights):
     model = laconic.SparsePCA(method=problem.get("method", "auto"), proof=problem.get("proof", "fast"))
-    path = laconic.path(model, **_given(problem, data), sizes=problem.get("sizes"), penalties=problem.get("penalties"))
+    path = laconic.path(model, **_given(problem, data), sizes=problem.get("sizes"))
     return [_bounds(s.support, s.value, s.upper, s.verdict) for s in path.solutions], []
 
 
 def _choose(problem, data, _weights):
     model = laconic.SparsePCA(problem.get("components"))
-    choice = laconic.choose(model, data, criteria=problem["criterion"], max_cardinality=problem["sizes"])
+    choice = laconic.choose(model, data, max_cardinality=problem["sizes"])
     return [{"support": component.solution.support.tolist()} for component in choice.components], []
 
 
@@ -74,8 +74,9 @@ def _stability(problem, data, _weights):
 
 def _noise(problem, data, _weights):
     found = laconic.noise(laconic.SparsePCA(cardinality=problem["k"]), data, permutations=problem["draws"])
-    keys = ("value", "mean", "p_value")
-    return [{key: float(getattr(component, key)) for key in keys} for component in found.components], []
+    return [
+        {"value": float(one.value), "mean": float(one.noise.mean()), "p_value": one.p_value} for one in found.components
+    ], []
 
 
 def _certify(problem, data, _weights):

@@ -104,12 +104,16 @@ def test_perfectly_correlated_columns(scale):
     assert hints(X.drop(columns="inches"), cardinality=2, scale=scale) == []
 
 
-def test_a_component_of_one_column_and_its_copies():
+def test_a_component_of_one_column_and_its_copies(tmp_path):
     X = rows().assign(a=lambda X: -3 * X["x0"], b=lambda X: X["x0"] + 1)
-    for found in (hints(X, cardinality=3, scale=True), hints(X.cov(), "fit_covariance", cardinality=3, scale=True)):
-        assert found == [
-            "Component 1 consists of columns that are the same up to sign and scale ('x0', 'a', 'b'); keep one of "
-            "them, leave out the others."
+    X.to_csv(tmp_path / "t.csv", index=False)
+    found = [hints(data, cardinality=3, scale=True) for data in (X, tmp_path / "t.csv", X.to_numpy(), sp.csr_array(X))]
+    found.append(hints(X.cov(), "fit_covariance", cardinality=3, scale=True))
+    for place, hint in enumerate(found):
+        which = "column 0, column 6, column 7" if place in (2, 3) else "'x0', 'a', 'b'"
+        assert hint == [
+            f"Component 1 consists of columns that are the same up to sign and scale ({which}); keep one of them, "
+            "leave out the others."
         ]
 
 
@@ -122,10 +126,13 @@ def counts_with_rare_genes(rare_rows, n=60, m=30):
 
 
 @pytest.mark.parametrize("rare_rows", [1, 4, 5])
-def test_columns_seen_in_a_handful_of_rows(rare_rows):
+def test_columns_seen_in_a_handful_of_rows(rare_rows, tmp_path):
     X = counts_with_rare_genes(rare_rows)
     often = {1: "one of 60 rows", 4: "at most 4 of 60 rows"}.get(rare_rows)
-    for data in (X, sp.csr_array(X), sp.csc_array(X), X.astype(np.float32), pd.DataFrame(X)):
+    pd.DataFrame(X).add_prefix("g").to_csv(tmp_path / "t.csv", index=False)
+    sp.save_npz(tmp_path / "t.npz", sp.csr_array(X))
+    files = (tmp_path / "t.csv", tmp_path / "t.npz")
+    for data in (X, sp.csr_array(X), sp.csc_array(X), X.astype(np.float32), pd.DataFrame(X), *files):
         found = hints(data, cardinality=10, scale=True)
         if often is None:
             assert found[0].startswith("Component 1 consists of columns that are the same up to sign and scale (")

@@ -24,11 +24,6 @@ PITPROPS = load_pitprops().covariance
 VOTES = load_senate109().frame
 
 
-def penalties_of(data, penalties, **settings):
-    given = {"covariance": data} if data is PITPROPS else {"X": data}
-    return path(SparsePCA(method="dspca", **settings), penalties=penalties, **given)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_best_value_at_every_cardinality(seed):
     matrix = random_psd(8, seed=seed)
@@ -41,9 +36,6 @@ def test_best_value_at_every_cardinality(seed):
     assert found.shares[-1] == pytest.approx(1)
     for k, solution in enumerate(found.solutions, start=1):
         assert_valid(solution, matrix, k)
-    some = path_of(matrix, [2, 5])
-    assert some.cardinalities.tolist() == [2, 5]
-    np.testing.assert_allclose(some.values, found.values[[1, 4]])
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
@@ -126,7 +118,6 @@ def test_bad_sizes(sizes):
 def test_bad_input_gets_the_same_sentences():
     for data, settings, words in [
         (X[:1], {}, "X has 1 row"),
-        (X, {"feature_names": ["a"]}, "feature_names has 1 names for 6 features"),
         (X, {"method": "simplex"}, "method='simplex' is not known"),
         (X, {"component": 0}, "component=0 must be an int of at least 1"),
         (S, {"forced_in": [9]}, "forced_in holds 9"),
@@ -224,29 +215,3 @@ def test_path_with_features_forced_in(proof):
         assert upper >= truth * (1 - 1e-12)
     for certificate in found.certificates:
         assert certificate is None or verify(certificate, rows).accepted
-
-
-def test_penalties_of_the_paper_s_figure():
-    found = penalties_of(VOTES, 20)
-    # One bill at the largest penalties, nearly all at the smallest, and a fall between them.
-    assert found.cardinalities[-1] == 1
-    assert found.cardinalities[0] >= 35
-    assert np.corrcoef(np.log(found.penalties), found.cardinalities)[0, 1] < -0.8
-    assert (found.values <= found.upper_bounds).all()
-    frame = found.to_frame()
-    assert list(frame["cardinality"]) == [len(f) for f in frame["features"]]
-    assert repr(found).startswith("Path(20 penalties, ")
-    np.testing.assert_array_equal(penalties_of(PITPROPS, [0.5, 0.2]).penalties, [0.2, 0.5])
-    assert len(path(SparsePCA(method="dspca"), covariance=PITPROPS).penalties) == 30
-
-
-def test_penalties_need_the_l1_relaxation():
-    with pytest.raises(ValueError, match="method='dspca'"):
-        path(SparsePCA(), covariance=PITPROPS, penalties=3)
-
-
-def test_a_path_without_time_has_bounds_that_hold():
-    for solution in penalties_of(PITPROPS, 5, time_limit=1e-9).solutions:
-        assert solution.status is Status.TIME_LIMIT
-        assert solution.value <= best_value(PITPROPS, len(solution.support)) * (1 + 1e-12)
-        assert best_value(PITPROPS, len(solution.support)) <= solution.upper * (1 + 1e-12)

@@ -9,8 +9,8 @@ from laconic.core.monitor import Stop
 from laconic.model.stability import _fit_sample, drawn, stability_index
 
 
-def drawn_again(X, *, resamples=100, sampling="halves", n_jobs=None, **settings):
-    return stability(SparsePCA(**settings), X, resamples=resamples, sampling=sampling, n_jobs=n_jobs)
+def drawn_again(X, *, resamples=100, n_jobs=None, **settings):
+    return stability(SparsePCA(**settings), X, resamples=resamples, n_jobs=n_jobs)
 
 
 def planted(seed=0, n=120, p=15, strengths=(2.0, 1.2), k=3):
@@ -48,12 +48,10 @@ def test_the_index_is_one_for_equal_choices_and_about_zero_for_random_ones():
 @pytest.mark.parametrize("n", [10, 11])
 def test_half_samples_come_in_pairs_without_a_common_row(n):
     for pair in range(5):
-        a, b = drawn(n, "halves", 3, 2 * pair), drawn(n, "halves", 3, 2 * pair + 1)
+        a, b = drawn(n, 3, 2 * pair), drawn(n, 3, 2 * pair + 1)
         assert len(a) == len(b) == n // 2
         assert not np.intersect1d(a, b).size
-    assert not np.array_equal(drawn(n, "halves", 3, 0), drawn(n, "halves", 3, 2))
-    assert len(drawn(n, "bootstrap", 3, 0)) == n
-    assert len(np.unique(drawn(1000, "bootstrap", 3, 0))) < 700
+    assert not np.array_equal(drawn(n, 3, 0), drawn(n, 3, 2))
 
 
 def test_planted_features_are_found_again_and_noise_is_not():
@@ -68,7 +66,7 @@ def test_planted_features_are_found_again_and_noise_is_not():
 
 
 def test_frequencies_count_the_supports():
-    found = drawn_again(planted(), n_components=2, cardinality=[3, 2], resamples=10, sampling="bootstrap")
+    found = drawn_again(planted(), n_components=2, cardinality=[3, 2], resamples=10)
     for t, size in enumerate((3, 2)):
         counted = np.zeros(15)
         for sample in found.supports:
@@ -90,7 +88,7 @@ def test_each_sample_is_fitted_as_well_as_a_fit_of_its_own():
         X = planted(5, n=240, p=120, strengths=(strength,), k=6)
         found = drawn_again(X, cardinality=6, resamples=6)
         for number, (support,) in enumerate(found.supports):
-            rows = X[drawn(240, "halves", 0, number)]
+            rows = X[drawn(240, 0, number)]
             cold = SparsePCA(cardinality=6, proof=None).fit(rows)
             S = np.cov(rows.T)
             assert np.linalg.eigvalsh(S[np.ix_(support, support)])[-1] >= cold.lower_bound_[0] * (1 - 1e-9)
@@ -101,7 +99,7 @@ def test_rows_are_drawn_with_their_weights():
     model = SparsePCA(2, cardinality=3)
     found = stability(model, X, sample_weight=weights, resamples=6)
     for number, sample in enumerate(found.supports):
-        own = drawn(100, "halves", 0, number)
+        own = drawn(100, 0, number)
         alone = SparsePCA(2, cardinality=3, proof=None).fit(X[own], sample_weight=weights[own])
         assert {tuple(s) for s in sample} == {tuple(s) for s in alone.supports_}
     shorter = stability(model, X[:100], sample_weight=weights[:100], resamples=6)
@@ -127,19 +125,17 @@ def test_the_bound_on_chance():
     forced = drawn_again(X, cardinality=3, resamples=4, forced_in=[7])
     assert (forced.frequencies[:, 7] == 1).all()
     assert forced.expected_by_chance(0.75) == pytest.approx(4 / (0.5 * 29))
-    assert np.isnan(drawn_again(X, cardinality=3, resamples=4, sampling="bootstrap").expected_by_chance())
 
 
-@pytest.mark.parametrize("sampling", ["halves", "bootstrap"])
-def test_the_result_depends_on_the_seed_and_on_nothing_else(sampling):
+def test_the_result_depends_on_the_seed_and_on_nothing_else():
     X = planted(2, strengths=(0.8, 0.7))
-    one = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling)
-    two = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, n_jobs=2)
+    one = drawn_again(X, n_components=2, cardinality=3, resamples=6)
+    two = drawn_again(X, n_components=2, cardinality=3, resamples=6, n_jobs=2)
     np.testing.assert_array_equal(one.frequencies, two.frequencies)
     assert one.interval == two.interval
-    sparse = drawn_again(sp.csr_array(X), n_components=2, cardinality=3, resamples=6, sampling=sampling)
+    sparse = drawn_again(sp.csr_array(X), n_components=2, cardinality=3, resamples=6)
     np.testing.assert_allclose(one.frequencies, sparse.frequencies)
-    other = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, random_state=1)
+    other = drawn_again(X, n_components=2, cardinality=3, resamples=6, random_state=1)
     assert not np.array_equal(one.frequencies, other.frequencies)
 
 
@@ -160,7 +156,6 @@ def test_a_time_limit_keeps_the_samples_that_are_done(monkeypatch):
     [
         ({"resamples": 7}, "resamples=7 must be even: half samples come in pairs."),
         ({"resamples": 0}, "resamples=0 must be an int of at least 2."),
-        ({"sampling": "thirds"}, "sampling='thirds' must be 'halves' or 'bootstrap'."),
         ({"cardinality": 99}, "cardinality=99 must lie between 1 and the number of features, 15"),
     ],
 )

@@ -5,7 +5,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 # Options of `choose` that the command for the next fit does not repeat, with their values.
 OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
-# The most columns that a printout lists, and the most components of which curves are drawn.
-MOST_COLUMNS, MOST_DRAWN = 40, 4
+# The most columns that a printout lists.
+MOST_COLUMNS = 40
 
 
 def _made(model: "SparsePCA", data: disk.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
@@ -47,17 +46,13 @@ def demo(
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     from laconic.datasets import load_senate109
     from laconic.model.estimator import SparsePCA
-    from laconic.model.settings import made_of
     from laconic.report.printed import print_components
 
     directory = disk.folder(out)
     senate = load_senate109()
     votes = senate.frame
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-    model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
-    with model._begin() as monitor:
-        made = made_of(model, votes, None, None, monitor)
-        model._fit(made, monitor)
+    model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True).fit(votes)
     # The record begins each title with the bill's own number.
     pairs = zip(senate.feature_names, senate.titles, strict=True)
     titles = {bill: title.partition("; ")[2] or title for bill, title in pairs}
@@ -65,9 +60,9 @@ def demo(
     parties = [PARTIES[party] for party in senate.parties]
     files = {directory / "votes.csv": votes, directory / "model.laconic": model}
     disk.write_files(files | disk.certificate_files(directory, model))
-    title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
-    data = disk.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
-    disk.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
+    title = "Seven bills divide the 109th US Senate"
+    page = model.report(votes, directory / "senate.html", title=title, color_by=parties, descriptions=titles)
+    disk.say_written(page)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
@@ -130,7 +125,7 @@ def choose(
 
     from laconic.model.choosing import choose as choose_numbers
     from laconic.model.paths import path
-    from laconic.report.printed import choice_table, path_summary, path_table, print_tables
+    from laconic.report.printed import path_summary, path_table, print_tables
 
     begun, limit = time.monotonic(), settings.time_limit
     made = _made(model, data, settings)
@@ -140,21 +135,16 @@ def choose(
     found = path(model, made, sizes=max_cardinality)
     print_tables([path_table(found)])
     typer.echo(path_summary(found) + "\n")
-    print_tables([choice_table(choice)])
     typer.echo(choice.reason)
     if choice.n_components:
         words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
         typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
-    else:
-        typer.echo(f"\n{choice.without_components}")
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        drawn = [one.component for one in choice.components if one.curves][:MOST_DRAWN]
         disk.write_files(
             {
                 directory / "choose.csv": choice.to_frame(),
-                directory / "choose.png": disk.in_panels(choice.plot, drawn, 3.6),
                 directory / "path.csv": frame,
                 directory / "path.png": found.plot(Figure().subplots()).figure,
                 directory / "command-choose.txt": disk.command_text(),
@@ -168,7 +158,6 @@ def stability(
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
-    sampling: Annotated[str, option("halves|bootstrap", "Halves of the rows, or rows with repetition.")] = "halves",
     threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
     settings: opt.Settings = opt.Settings(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
@@ -184,15 +173,13 @@ def stability(
     data = settings.read_files(files)
     directory = None if out is None else disk.folder(out)
     made = _made(model, data, settings)
-    found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
+    found = find_stability(model, made, resamples=resamples, n_jobs=jobs)
     print_tables(stability_tables(found))
     typer.echo(found.verdict_at(threshold))
     if directory is not None:
-        drawn = range(1, min(len(found.components), MOST_DRAWN) + 1)
         disk.write_files(
             {
                 directory / "stability.csv": found.to_frame(),
-                directory / "stability.png": disk.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
                 directory / "command-stability.txt": disk.command_text(),
             }
         )
@@ -270,7 +257,7 @@ def verify(
 def transform(
     model: opt.Model,
     files: opt.Files,
-    out: Annotated[Path | None, option("FILE", "The file for scores (.csv, .parquet); else they are printed.")] = None,
+    out: Annotated[Path | None, option("FILE", "The file for scores (.csv); else they are printed.")] = None,
     read: opt.Read = None,
 ) -> None:
     """Compute the scores of new rows with a model on disk.
@@ -280,7 +267,7 @@ def transform(
     from laconic.model.save import load_model
 
     if out is not None:
-        disk.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
+        disk.check_file(out, "--out", (".csv",), [model, *files])
     fitted = load_model(model)
     data = disk.read(files, disk.options_of(read), only=_used(fitted))
     if not data.in_blocks and not len(data.rows):

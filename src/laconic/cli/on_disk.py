@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ SWITCHES = ("transpose", "numeric_only", "blocks")
 SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 DPI = 200
 # Files of a fit that not every fit writes: those of an earlier run are removed. And files that every fit writes.
-RESULTS = r"scores\.(csv|png)|plane\.png|(component-[1-9]\d*|components)\.(json|npz)"
+RESULTS = r"scores\.(csv|png)|(component-[1-9]\d*|components)\.(json|npz)"
 ALWAYS = r"(loadings|summary)\.csv|command\.txt|model\.laconic|loadings\.png"
 
 
@@ -268,9 +268,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     from laconic.report import pictures
 
     loadings = model.loadings()
-    features = [
-        " | ".join(loadings["feature"][loadings["component"] == i + 1].astype(str)) for i in range(model.n_components_)
-    ]
+    features = loadings.astype({"feature": str}).groupby("component")["feature"].agg(" | ".join)
     summary = model.summary().rename_axis("component").assign(features=[*features, ""])
     files: dict[Path, Any] = {
         directory / "summary.csv": summary,
@@ -282,11 +280,8 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     }
     if data.in_blocks or made.rows is None:
         return files
-    found = files[directory / "scores.csv"] = scores(model, data.rows)
-    labels = [str(name) for name in data.rows.index]
-    if model.n_components_ > 1:
-        files[directory / "plane.png"] = pictures.planes(model, made, found, groups=data.colors, labels=labels)
-    elif data.colors is not None:
+    files[directory / "scores.csv"] = scores(model, data.rows)
+    if model.n_components_ > 1 or data.colors is not None:
         files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
     return files
 
@@ -302,16 +297,6 @@ def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
         say_written(place)
 
 
-def in_panels(draw: Callable[..., Any], components: Sequence[int], height: float) -> Any:
-    """Return a figure in which a picture is drawn once for each component, below each other."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.6, height * len(components)), layout="constrained")
-    for ax, component in zip(figure.subplots(len(components), squeeze=False).ravel(), components, strict=True):
-        draw(ax, component=component)
-    return figure
-
-
 def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> None:
     """Write the page of a model, and say so."""
     from laconic.report import page
@@ -320,7 +305,5 @@ def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Dat
     options["title"] = options.get("title") or (named[0] if named else None)
     if data is not None:
         options |= {"color_by": data.colors, "columns_left_out": data.note}
-    html = page.to_html(
-        model, None if data is None else data.rows, command=shlex.join(["laconic", *COMMAND.get()]), **options
-    )
-    say_written(page.write_page(html, place))
+    rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
+    say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))

@@ -25,7 +25,6 @@ METHODS = (
     "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "swaps", "exhaustive", "dspca",
 )  # fmt: skip
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
-CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 
 
 def say(message: object) -> None:
@@ -176,10 +175,10 @@ Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save wr
 Cardinality = Annotated[
     str | None,
     option(
-        "-k --cardinality INT|SHARE|NAME",
+        "-k --cardinality INT|SHARE|hull",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
-        f"features that keep this share of the ordinary component's variance. Or a rule: {', '.join(CRITERIA)}.",
-        CRITERIA,
+        "features that keep this share of the ordinary component's variance. Or hull: the sharpest bend of variance.",
+        ("hull",),
     ),
 ]
 Components = Annotated[

@@ -1,1 +1,1 @@
-"""`SparsePCA`, its components, and paths over cardinalities and penalties."""
+"""`SparsePCA`, its components, and paths over cardinalities."""

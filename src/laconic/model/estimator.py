@@ -28,7 +28,6 @@ from laconic.model.components import (
     held_at_most_in_words,
     held_in_words,
 )
-from laconic.model.criteria import Criterion
 from laconic.model.hints import hints_of
 from laconic.model.scores import (
     CHECKS,
@@ -39,7 +38,6 @@ from laconic.model.scores import (
     strict_blocks,
     used_features,
     warn_of_undetermined,
-    weighted,
 )
 from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of, sizes_of
 from laconic.proof.gate import relative_gap
@@ -84,11 +82,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components : int or "parallel", optional
         The number of components. By default the number of cardinalities if there are several, otherwise 1. With
         "parallel", as many as are better than noise; see `laconic.choose`.
-    cardinality : int, sequence of int, float or {"cv", "hull", "sparseness", "bic", "ebic"}, optional
+    cardinality : int, sequence of int, float or "hull", optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the dense component's variance. So 1 is a count, and
-        1.0 a share. A criterion chooses the numbers from the data, at most 100 for each component; see
+        1.0 a share. "hull" takes the sharpest bend of variance against the number of features, at most 100; see
         `laconic.choose`. By default the share is 0.9. If that takes more than 30 features, the sharpest bend of
         variance against the number of features is taken instead, if it is sharp and comes earlier; if it takes more
         than 100, in any case.
@@ -226,7 +224,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self,
         n_components: int | Literal["parallel"] | None = None,
         *,
-        cardinality: int | Sequence[int] | float | Criterion | None = None,
+        cardinality: int | Sequence[int] | float | Literal["hull"] | None = None,
         method: Any = "auto",
         proof: Proof | None = "fast",
         joint: str | None = None,
@@ -453,7 +451,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_finite(scores, feature_names=names)
         return rows_from(scores, self.components_, self.mean_, self.scale_)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
 
         1 is all of it. `GridSearchCV` can use it, but it has no price for features, so that it tends to many of them;
@@ -465,12 +463,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             Rows with the columns of the fit, in the same order.
         y : None
             Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. Weights must not be negative, and at least one must be above zero.
         """
         check_is_fitted(self)
         blocks = strict_blocks(self, X, np.arange(self.n_features_in_))
-        return share_held(weighted(blocks, sample_weight), self.components_, self.mean_, self.scale_)
+        return share_held(blocks, self.components_, self.mean_, self.scale_)
 
     def loadings(self, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a table of the nonzero loadings, with the largest of each component first.
@@ -544,10 +540,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             default the row labels of a table are the names. `descriptions`, a dictionary with longer texts for
             features, by name. `stability`, what `laconic.stability` has found for the same settings.
         """
-        from laconic.report.page import to_html
+        from laconic.report.page import content_of, rendered
 
         check_is_fitted(self)
-        return to_html(self, X, time_limit=time_limit, **options)
+        return rendered(content_of(self, X, time_limit=time_limit, **options))
 
     def report(self, X: Any = None, path: str | PathLike[str] = "report.html", **options: Any) -> Path:
         """Write a page about the model to an HTML file, and return its path.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.words import is_whole
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
@@ -46,8 +46,6 @@ MOST_COLUMNS = 20
 MOST_PAIRS = 3
 # Columns that differ from their most common value in fewer rows than this are easily correlated by chance.
 HANDFUL = 5
-# Rows of a sparse matrix that are counted at a time.
-ROWS_COUNTED = 128
 
 
 def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str]:
@@ -56,7 +54,7 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
     `covariance` is that of the fit, before any deflation, with the features at hand that the search needed.
     """
     used, varying = np.unique(np.concatenate(model.supports_)), np.flatnonzero(~made.constant)
-    values = _columns(made, used)
+    values, n_rows = _columns(made, used)
     label = _Label(made)
     ids: list[int] = []
     marked: set[int] = set()
@@ -82,7 +80,10 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
                 f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
                 "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
             )
-    degenerate = dict(_degenerate(model, made, covariance, label))
+    # In sparse rows the most common value is zero.
+    columns = values if values is not None or not n_rows else sp.csc_array(made.rows[:, used])
+    differing = _rows_that_differ(columns) if n_rows else None
+    degenerate = dict(_degenerate(model, covariance, label, used, differing, n_rows))
     described = marked.union(*(model.supports_[index].tolist() for index in degenerate))
     return [*hints, *degenerate.values(), *_of_pairs(model, covariance, described, label)]
 
@@ -100,19 +101,20 @@ class _Label:
         return f"column {place}" if self.names is None else repr(self.plain(place))
 
 
-def _columns(made: Made, columns: Indices) -> Floats | None:
-    """Return some columns of dense rows in memory, or of the first block of files.
+def _columns(made: Made, columns: Indices) -> tuple[Floats | None, int]:
+    """Return some columns of dense rows in memory, or of the first block of files; and the number of rows if it is all.
 
     Columns of sparse data are counts or shares in one unit: there is no need. Other sources may compute each block, and
     are not asked again.
     """
     rows = made.rows
     if made.in_memory:
-        return None if sp.issparse(rows) else np.asarray(rows[:, columns])
+        return None if sp.issparse(rows) else np.asarray(rows[:, columns]), rows.shape[0]
     if rows is None or rows.sparse or not rows.files:
-        return None
+        return None, 0
     with closing(cast("Any", rows.blocks(columns))) as blocks:
-        return np.asarray(next(block.rows for block in blocks if len(block.rows)))
+        first = next(block for block in blocks if len(block.rows))
+    return np.asarray(first.rows), len(first.rows) if first.share == 1 else 0
 
 
 def _whole(values: Floats) -> bool:
@@ -198,47 +200,49 @@ def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> 
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
-def _degenerate(model: "SparsePCA", made: Made, covariance: Covariance, label: _Label) -> Iterator[tuple[int, str]]:
-    """Yield components of one column and its copies, or of columns seen in a handful of rows, each with its hint."""
-    inner = covariance.on_hand()
+def _degenerate(
+    model: "SparsePCA", covariance: Covariance, label: _Label, used: Indices, differing: Indices | None, n_rows: int
+) -> Iterator[tuple[int, str]]:
+    """Yield components of one column and its copies, or of columns seen in a handful of rows, each with its hint.
+
+    `differing` says for the features `used` in how many of all rows they differ from their most common value, if that
+    is known.
+    """
     for index, support in enumerate(model.supports_):
         if len(support) < 2:
             continue
         begin = f"Component {index + 1} consists of columns that"
-        if rows := _in_a_handful(made, support):
+        rows = n_rows if differing is None else int(differing[np.searchsorted(used, support)].max())
+        if rows < HANDFUL and n_rows >= 2 * HANDFUL:
             yield (
                 index,
                 (
                     f"{begin} differ from their most common value in {'one' if rows == 1 else f'at most {rows}'} of "
-                    f"{made.rows.shape[0]} rows, so that a few rows decide it; leave out columns seen in so few rows."
+                    f"{n_rows} rows, so that a few rows decide it; leave out columns seen in so few rows."
                 ),
             )
             continue
-        local = support if covariance.at_hand is None else np.searchsorted(covariance.at_hand, support)
-        limits = np.sqrt(np.maximum(inner.diagonal[local] * inner.diagonal[local[0]], 0.0))
-        if (np.abs(np.abs(inner.block(local, local[:1])[:, 0]) - limits) <= SAME * limits).all():
+        if _same(covariance, support, support[:1]).all():
             which = listed([label.quoted(j) for j in support], MOST_PAIRS)
             yield index, f"{begin} are the same up to sign and scale ({which}); keep one of them, leave out the others."
 
 
-def _in_a_handful(made: Made, columns: Indices) -> int:
-    """Return in how many rows at most a column differs from its most common value, if these are a handful; else 0.
+def _same(covariance: Covariance, features: Indices, columns: Indices) -> Mask:
+    """Say which features are perfectly correlated with some columns. All are at hand."""
+    inner, hand = covariance.on_hand(), covariance.at_hand
+    rows, own = (one if hand is None else np.searchsorted(hand, one) for one in (features, columns))
+    lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
+    limits = np.outer(lengths[rows], lengths[own])
+    # In a matrix that is not semidefinite an entry may be far larger than a covariance.
+    return np.asarray((np.abs(np.abs(inner.block(rows, own)) - limits) <= SAME * limits) & (limits > 0))
 
-    Only rows in memory are counted, and only until a column differs in more than a handful.
-    """
-    n = made.rows.shape[0] if made.in_memory else 0
-    if n < 2 * HANDFUL:
-        return 0
-    differing = np.zeros(len(columns), dtype=np.intp)
-    by_rows = sp.issparse(made.rows) and made.rows.format == "csr"
-    for begin in range(0, n, ROWS_COUNTED if by_rows else n):
-        values = (made.rows[begin : begin + ROWS_COUNTED] if by_rows else made.rows)[:, columns]
-        # The middle value is the most common one if that is in more than half of the rows.
-        common = 0 if sp.issparse(values) else np.partition(values, n // 2, axis=0)[n // 2]
-        differing += np.asarray((values != common).sum(axis=0)).ravel()
-        if differing.max() >= HANDFUL:
-            return 0
-    return int(differing.max())
+
+def _rows_that_differ(values: Any) -> Indices:
+    """Return in how many rows columns differ from their most common value: the middle one, if most rows have it."""
+    if sp.issparse(values):
+        return np.asarray(values.count_nonzero(axis=0))
+    middle = len(values) // 2
+    return np.asarray(np.count_nonzero(values != np.partition(values, middle, axis=0)[middle], axis=0))
 
 
 def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int], label: _Label) -> Iterator[str]:
@@ -246,28 +250,13 @@ def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int
 
     `others` are columns of which another hint speaks.
     """
-    inner = covariance.on_hand()
-    at_hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
-    lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
-    weights = np.where(lengths > 0, np.abs(model.components_).max(axis=0)[at_hand], 0.0)
-    places = np.argsort(-weights, kind="stable")[:MOST_COLUMNS]
-    places = places[weights[places] > 0]
-    if not len(places):
-        return
-    near = np.flatnonzero(lengths)
-    if covariance.semidefinite:
-        # Let S = A'A and x = Aw. For columns that are the same up to sign and scale, |a_i'x| / |a_i| is about the same.
-        image = inner.product(weights)
-        shares = np.abs(image[near]) / lengths[near]
-        apart = np.abs(shares[:, None] - np.abs(image[places]) / lengths[places]).min(axis=1)
-        near = near[apart <= np.sqrt(2 * SAME * max(float(weights @ image), 0.0))]
-    limits = lengths[near][:, None] * lengths[places]
-    # In a matrix that is not semidefinite an entry may be far larger than a covariance.
-    rows, columns = np.nonzero(np.abs(np.abs(inner.block(near, places)) - limits) <= SAME * limits)
-    rows = near[rows]
-    both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
+    features = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
+    features = np.setdiff1d(features, np.array([*others], dtype=np.intp))
+    weights = np.abs(model.components_).max(axis=0)[features]
+    used = features[np.argsort(-weights, kind="stable")[: min(MOST_COLUMNS, np.count_nonzero(weights))]]
+    rows, columns = np.nonzero(_same(covariance, features, used))
+    both = np.sort(np.column_stack([features[rows], used[columns]]), axis=1)
     pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
-    pairs = [pair for pair in pairs if not any(place in others for place in pair)]
     if pairs:
         which = listed([f"{label.quoted(a)} and {label.quoted(b)}" for a, b in pairs], MOST_PAIRS)
         yield (

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
 SHORTEST = 1e-6
-# Columns with more than this share of nonzero entries are permuted one by one. In others, rows drawn at random rarely
-# meet, and all columns are permuted together.
-DENSE_SHARE = 0.25
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
 # The quantile of the values in noise that tables and pictures show.
@@ -146,28 +143,9 @@ def _project(rows: Any, z: Floats) -> Any:
 
 
 def _permuted_sparse(rows: Any, random: np.random.Generator) -> Any:
-    """Give each entry of a column another row, at random, no two the same one.
-
-    All entries draw a row. As long as two entries of a column have the same row, all but the first of them draw again.
-    No row is treated differently from another, so every way to place the entries of a column is equally likely.
-    """
-    n, p = rows.shape
-    counts = np.diff(rows.indptr)
-    column_of = np.repeat(np.arange(p), counts)
-    places = random.integers(n, size=rows.nnz)
-    crowded = np.flatnonzero(counts > DENSE_SHARE * n)
-    for j in crowded:
-        places[rows.indptr[j] : rows.indptr[j + 1]] = random.permutation(n)[: counts[j]]
-    again = np.arange(rows.nnz)
-    while len(again):
-        keys = column_of * n + places
-        _, first = np.unique(keys, return_index=True)
-        repeated = np.ones(rows.nnz, dtype=bool)
-        repeated[first] = False
-        again = np.flatnonzero(repeated)
-        places[again] = random.integers(n, size=len(again))
-    moved = sp.coo_array((rows.data, (places, column_of)), shape=rows.shape)
-    return sp.csc_array(moved)
+    """Give each entry of a column another row, at random, no two the same one."""
+    places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
+    return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +173,6 @@ class ComponentNoise:
         return int(np.count_nonzero(self.noise >= self.value * (1 - EQUAL)))
 
     @property
-    def mean(self) -> float:
-        """The mean of the values in noise; NaN if there are none."""
-        return float(self.noise.mean()) if len(self.noise) else np.nan
-
-    @property
     def quantile(self) -> float:
         """The 95 % quantile of the values in noise; NaN if there are none."""
         return float(np.quantile(self.noise, QUANTILE)) if len(self.noise) else np.nan
@@ -210,21 +183,16 @@ class ComponentNoise:
         return (1 + self.as_large) / (1 + self.permutations)
 
     @property
-    def resolution(self) -> float:
-        """The smallest p-value that this number of permuted tables can give."""
-        return 1 / (1 + self.permutations)
-
-    @property
     def verdict(self) -> str:
         """A sentence: better than noise, or not."""
         count, fewer = self.permutations, self.permutations - self.as_large
         if not count:
             return "It was not compared with noise: there was no time left."
         tables = "permuted table" if count == 1 else f"of {count} permuted tables"
-        p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
+        p = f"p = {self.p_value:.2g}" if self.as_large else f"p <= {self.p_value:.2g}"
         if self.p_value <= LEVEL:
             return f"It is better than in {fewer} {tables} ({p})."
-        if self.resolution > LEVEL and not self.as_large:
+        if not self.as_large:
             needed = round(1 / LEVEL) - 1
             return f"It is better than in {fewer} {tables} ({p}); at least {needed} are needed to tell it from noise."
         return f"It is no better than noise: permuted columns give as much in {self.as_large} of {count} tables ({p})."
@@ -306,21 +274,14 @@ class Scree:
     """The variances of ordinary components, the largest first, and those of permuted tables, a row for each table."""
 
     variances: Floats
-    total: float
     noise: Floats | None = None
+    noise_95: Floats | None = None  # the 95 % quantile of the variances in permuted tables, for each component
 
     @property
-    def noise_95(self) -> Floats | None:
-        """The 95 % quantile of the variances in permuted tables, for each component; None without permuted tables."""
-        return None if self.noise is None else np.quantile(self.noise, QUANTILE, axis=0)
-
-    @property
-    def n_above_noise(self) -> int | None:
-        """How many components come before the first that is not above `noise_95`; None without permuted tables."""
-        if self.noise_95 is None:
-            return None
-        below = np.flatnonzero(self.variances <= self.noise_95 * (1 + EQUAL))
-        return int(below[0]) if len(below) else len(self.variances)
+    def n_above_noise(self) -> int:
+        """How many components come before the first that is not above `noise_95`."""
+        above = self.variances > np.asarray(self.noise_95) * (1 + EQUAL)
+        return len(above) if above.all() else int(np.argmin(above))
 
 
 def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
@@ -336,12 +297,12 @@ def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
     if S.semidefinite:
         found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
     if rows is None or not tables:
-        return Scree(found, S.trace)
+        return Scree(found)
     noise = np.empty((tables, len(found)))
     for table in range(tables):
         permuted = rows.permuted(np.random.default_rng((0, table)))
         noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
-    return Scree(found, S.trace, noise)
+    return Scree(found, noise, np.quantile(noise, QUANTILE, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,16 +345,9 @@ class Noise:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "resolution", "permutations")
-        rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
-        names = {"mean": "noise_mean", "quantile": "noise_quantile"}
-        return pd.DataFrame(rows, columns=[names.get(column, column) for column in (*columns, "verdict")])
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the value of each component beside the values in noise, and return the axes."""
-        from laconic.report.plot_results import noise
-
-        return noise(self, ax=ax)
+        columns = ["component", "cardinality", "value", "quantile", "p_value", "permutations", "verdict"]
+        rows = [[getattr(one, column) for column in columns] for one in self.components]
+        return pd.DataFrame(rows, columns=columns).rename(columns={"quantile": "noise_quantile"})
 
 
 def noise(

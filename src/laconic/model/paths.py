@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from laconic.bounds.dspca import largest_penalty
 from laconic.bounds.names import get_solver
 from laconic.bounds.path import prove_path
 from laconic.bounds.prove import Proof, closes, prove, with_note
@@ -18,8 +17,8 @@ from laconic.core.words import at_least, counted, gap_in_tables, is_whole, place
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
+from laconic.model.bend import bend_of
 from laconic.model.components import Found, bounded, components, concluded
-from laconic.model.criteria import PathValues, hull
 from laconic.model.settings import check_count, check_settings, forced_places, is_sequence, made_of, sizes_of
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search import Auto
@@ -31,31 +30,26 @@ if TYPE_CHECKING:
 
 # A path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
-# The number of penalties if the user gives none.
-PENALTIES = 30
 # Variance below this share of the largest single one is rounding.
 NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The best component found for each number of features, or for each penalty; `path` makes it."""
+    """The best component found for each number of features; `path` makes it."""
 
     cardinalities: Indices  # the number of features of each component
     solutions: list[Solution]  # the components, with their bounds
     dense_variance: float  # of the dense component after the earlier components are removed; shares are relative to it
     total_variance: float  # the trace of the covariance, before
     feature_names: list[str] | None = None
-    certificates: list[Certificate | None] = field(default_factory=list)  # a path by penalty has none
+    certificates: list[Certificate | None] = field(default_factory=list)
     suggested: int | None = None  # the number of features at the sharpest bend, by the convex hull, if there are three
-    penalties: Floats | None = None  # rho, increasing; None for a path by cardinality
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
         shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the dense component's variance"
         sizes = f"{self.cardinalities[0]} to {self.cardinalities[-1]} features"
-        if self.penalties is not None:
-            sizes = f"{len(self.penalties)} penalties, {sizes}"
         return f"Path({sizes}, {optimal} of them optimal, {shares})"
 
     @property
@@ -94,10 +88,8 @@ class Path:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        penalties = {} if self.penalties is None else {"penalty": self.penalties}
         return pd.DataFrame(
             {
-                **penalties,
                 "cardinality": self.cardinalities,
                 "value": self.values,
                 "share": self.shares,
@@ -110,8 +102,8 @@ class Path:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw variance and bound against the number of features, or against the penalty, and return the axes."""
-        from laconic.report.plot_results import path
+        """Draw variance and bound against the number of features, and return the axes."""
+        from laconic.report.pictures import path
 
         return path(self, ax=ax)
 
@@ -122,16 +114,13 @@ def path(
     *,
     covariance: Any = None,
     sample_weight: Any = None,
-    sizes: int | Sequence[int] | None = None,
-    penalties: int | Sequence[float] | None = None,
+    sizes: int | None = None,
     component: int = 1,
-    feature_names: Sequence[str] | None = None,
 ) -> Path:
-    """Return the best component found for each number of features, or for each penalty of the l1 relaxation.
+    """Return the best component found for each number of features.
 
     Each cardinality starts from the supports of its neighbours, first upwards and then downwards. The values never fall
-    as the cardinality grows. With a penalty rho, the relaxation of d'Aspremont et al. (2007) is solved: maximise
-    Tr(SX) - rho sum |X_ij| over positive semidefinite X with trace one, each started from the previous solution.
+    as the cardinality grows.
 
     Parameters
     ----------
@@ -144,17 +133,11 @@ def path(
         A covariance or correlation matrix, in place of X.
     sample_weight : array-like of shape (n_samples,), optional
         How much each row counts.
-    sizes : int or sequence of int, optional
-        The last cardinality, or those to return. By default the number of features, but at most 100.
-    penalties : int or sequence of float, optional
-        For a model with the method `Dspca`: the values of the penalty rho in place of cardinalities, or how many,
-        evenly spaced on a logarithmic scale from a hundredth of the largest variance up to that variance. By default
-        30 if the method is "dspca" and no sizes are given.
+    sizes : int, optional
+        The last cardinality. By default the number of features, but at most 100.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
         certificates are about the matrix that is left.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -163,7 +146,7 @@ def path(
 
     See Also
     --------
-    choose : Choose a number of features by several criteria.
+    choose : Choose the numbers of features and of components.
     certify : A proved bound for one number of features, or for features that you chose.
 
     Examples
@@ -179,32 +162,15 @@ def path(
     """
     check_settings(model)
     check_count("component", component)
-    solver = get_solver(model.method)
-    by_penalty = hasattr(solver, "penalized_path") and sizes is None
-    if penalties is not None and not by_penalty:
-        raise ValueError("penalties are those of the l1 relaxation; give a model with method='dspca', and no sizes=.")
-    if not (sizes is None or is_whole(sizes) or (is_sequence(sizes) and np.ndim(sizes) == 1 and len(sizes))):
-        raise ValueError(f"sizes={sizes!r} must be an int, or several.")
-    wanted = sorted({int(k) for k in sizes}) if is_sequence(sizes) else None
-    last = max(wanted) if wanted else sizes
+    if sizes is not None:
+        check_count("sizes", sizes)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        features = None if by_penalty else last if is_whole(last) else DEFAULT_END
-        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names, features=features)
+        features = DEFAULT_END if sizes is None else sizes
+        made = made_of(model, X, covariance, sample_weight, monitor, features=features)
         before = earlier_components(model, made, component - 1, monitor)
         with threads_for(made.covariance.on_hand().n_features):
-            if by_penalty:
-                return _by_penalty(model, made, solver, PENALTIES if penalties is None else penalties, before, monitor)
             free = np.flatnonzero(~before.any(axis=0)) if model.joint == "disjoint" and len(before) else None
-            found = path_of(model, made, monitor, last=last, earlier=before, free=free)
-    if wanted is None:
-        return found
-    kept = np.flatnonzero(np.isin(found.cardinalities, wanted))
-    return replace(
-        found,
-        cardinalities=found.cardinalities[kept],
-        solutions=[found.solutions[i] for i in kept],
-        certificates=[found.certificates[i] for i in kept],
-    )
+            return path_of(model, made, monitor, last=sizes, earlier=before, free=free)
 
 
 def earlier_components(model: "SparsePCA", made: Made, count: int, monitor: Monitor) -> Floats:
@@ -263,7 +229,7 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = hull(PathValues.of(problem, solutions, dense)).chosen if len(solutions) > 2 else None
+    suggested = bend_of(part, solutions)[1] if len(solutions) > 2 else None
     path = _path(model, made, found, dense, certified=certified and model.proof is not None)
     return replace(path, suggested=suggested)
 
@@ -352,36 +318,6 @@ def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) ->
     return bounds
 
 
-def _by_penalty(model: "SparsePCA", made: Made, solver: Any, penalties: Any, earlier: Floats, monitor: Monitor) -> Path:
-    if made.covariance.at_hand is not None:
-        raise ValueError(
-            f"A path by penalty needs the whole covariance matrix, and {made.covariance.n_features:,} columns read in "
-            "blocks are too many; give sizes=, or fewer columns."
-        )
-    left = without(made.covariance, list(earlier), model.deflation)
-    forced = forced_places(model, made)
-    largest = largest_penalty(left)
-    if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
-        raise ValueError(f"penalties={penalties} must be at least 1, or a list of values.")
-    if is_whole(penalties):
-        values = np.geomspace(0.01 * largest, 0.999 * largest, penalties)
-    else:
-        values = np.unique(np.asarray(penalties, dtype=np.float64))
-    if not len(values) or not (values > 0).all() or not (values < largest).all():
-        raise ValueError(
-            f"penalties must lie above zero and below the largest variance, {largest:.6g}, where the solution is zero."
-        )
-    n = left.n_features
-    problem = Problem(left, n, forced, monitor=monitor)
-    found = []
-    for solution in solver.penalized_path(problem, values):
-        of_this_size = problem.with_cardinality(len(solution.support))
-        solution, bound = bounded(of_this_size, solution, None)
-        found.append(Found(left, np.arange(n), of_this_size, solution, list(earlier), bound=bound))
-    path = _path(model, made, found, largest_eigenpair(left)[0], certified=False)
-    return replace(path, penalties=values)
-
-
 @dataclass(frozen=True, eq=False)
 class Certified:
     """Both bounds on the variance of some features, and the proof; `certify` makes it."""
@@ -404,12 +340,6 @@ class Certified:
         names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
         return pd.DataFrame({"feature": names, "loading": self.loadings})
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the loadings as bars, with the verdict above them, and return the axes."""
-        from laconic.report.plot_results import certified
-
-        return certified(self, ax=ax)
-
 
 def certify(
     model: "SparsePCA",
@@ -419,7 +349,6 @@ def certify(
     covariance: Any = None,
     sample_weight: Any = None,
     component: int = 1,
-    feature_names: Sequence[str] | None = None,
 ) -> Certified:
     """Prove how good a set of features is that you chose, or bound the variance of every set of a size.
 
@@ -438,8 +367,6 @@ def certify(
         How much each row counts.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
@@ -466,7 +393,7 @@ def certify(
     check_count("component", component)
     size = _size(model, features, component)
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        how: dict[str, Any] = {"feature_names": feature_names, "features": size, "own": features}
+        how: dict[str, Any] = {"features": size, "own": features}
         made = made_of(model, X, covariance, sample_weight, monitor, **how)
         n = made.covariance.n_features
         if size > n:

@@ -12,7 +12,7 @@ not determined: it is NaN. The scores of the other components do not depend on t
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, count, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,13 +26,12 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.rows import Source, columns_by_name, needed, open_source
+from laconic.data.rows import Source, columns_by_name, open_source
 from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-PARQUET = (".parquet", ".pq")
 # What scikit-learn checks of rows. Values that are missing or infinite are counted here, and not there.
 CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
@@ -84,7 +83,7 @@ def scores(model: "SparsePCA", table: Any) -> pd.DataFrame:
 def write_scores(
     model: "SparsePCA", table: Any, out: str | PathLike[str] | TextIO, monitor: Monitor | None = None
 ) -> None:
-    """Write the scores of a table to a Parquet or CSV file, or to a text stream, block by block.
+    """Write the scores of a table to a CSV file, or to a text stream, block by block.
 
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
@@ -96,22 +95,10 @@ def write_scores(
     path = Path(out)
     if path.resolve() in [Path(file).resolve() for file in getattr(rows, "files", ())]:
         raise ValueError(f"{path.name} holds the rows; give another file for the scores.")
-    if path.suffix.lower() not in (*PARQUET, ".csv"):
-        raise ValueError(f"{path.name} must end in .parquet or .csv.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         whole = Path(folder) / path.name
-        if path.suffix.lower() == ".csv":
-            with whole.open("w", encoding="utf-8", newline="") as text:
-                _print(frames, text)
-        else:
-            pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
-            first = next(frames)
-            schema = pa.Table.from_pandas(first).schema
-            with parquet.ParquetWriter(whole, schema) as file:
-                for frame in chain([first], frames):
-                    file.write_table(pa.Table.from_pandas(frame, schema=schema))
+        with whole.open("w", encoding="utf-8", newline="") as text:
+            _print(frames, text)
         whole.replace(path)
 
 
@@ -142,8 +129,9 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iter
     """Yield the scores of rows as frames, block by block, with the labels of the rows or their numbers from 0 on."""
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
     source = rows if isinstance(rows, Source) else None
-    labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
-    waiting, first, undetermined = list[str](), 0, 0
+    parts, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
+    labels: Iterator[Any] = count() if parts is None else chain.from_iterable(parts)
+    undetermined = 0
     with monitor.watch():
         used = used_features(model)
         width = rows.shape[1] if source is None else source.n_features
@@ -151,14 +139,9 @@ def _frames(model: "SparsePCA", rows: Any, index: Any, monitor: Monitor) -> Iter
         for block, share in _blocks(model, rows, places, used):
             own = scores_of(block, model.components_[:, used], model.mean_[used], model.scale_[used])
             undetermined += int(np.isnan(own).any(axis=1).sum())
-            of_rows: Any = range(first, first + len(own))
-            first += len(own)
+            of_rows: Any = list(islice(labels, len(own)))
             if index is not None:
                 of_rows, label_name = index, index.name or "row"
-            elif labels is not None:
-                while len(waiting) < len(own):
-                    waiting += next(labels)
-                of_rows, waiting = waiting[: len(own)], waiting[len(own) :]
             yield pd.DataFrame(own, index=pd.Index(of_rows, name=label_name), columns=columns)
             monitor.tick(f"scores, {100 * share:.0f} % of the rows")
         warn_of_undetermined(undetermined)
@@ -244,46 +227,25 @@ def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
-def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: Floats, scale: Floats) -> float:
+def share_held(blocks: Iterable[Any], components: Floats, mean: Floats, scale: Floats) -> float:
     """Return the share of the variance of rows, about a mean, that the span of the components holds.
 
-    The rows come in blocks, each with the weights of its rows. If values are missing, it is the share of the squares of
-    those that are there: in each row |Bt|^2 over them is b'G^+ b with b = B'y.
+    If values are missing, it is the share of the squares of those that are there: in each row |Bt|^2 over them is
+    b'G^+ b with b = B'y.
     """
     orthonormal = _orthonormal_basis(components)
     kept = total = 0.0
-    for X, weights in blocks:
+    for X in blocks:
         if not has_missing(X):
-            kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
-            total += float(weights @ _squared_lengths(X, mean, scale))
+            kept += float((scores_of(X, orthonormal, mean, scale) ** 2).sum())
+            total += float(_squared_lengths(X, mean, scale).sum())
             continue
-        begin = 0
         for rows in _dense_parts(X):
             y, present = _standardized(rows, mean, scale)
-            own = weights[begin : begin + len(y)]
-            begin += len(y)
             t, *_ = _least_squares(y, present, orthonormal.T)
-            kept += float(own @ (t * (y @ orthonormal.T)).sum(axis=1))
-            total += float(own @ (y**2).sum(axis=1))
+            kept += float((t * (y @ orthonormal.T)).sum())
+            total += float((y**2).sum())
     return kept / total if total > 0 else 1.0
-
-
-def weighted(blocks: Iterable[Any], sample_weight: Any) -> Iterator[tuple[Any, Floats]]:
-    """Yield blocks of rows, each with the weights of its rows, which are one if none are given."""
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights is not None and (weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any()):
-        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row of X.")
-    if weights is not None and not weights.any():
-        raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
-    first = 0
-    for rows in blocks:
-        own = np.ones(rows.shape[0]) if weights is None else weights[first : first + rows.shape[0]]
-        if len(own) < rows.shape[0]:
-            raise ValueError(f"sample_weight has {len(own) + first} numbers, and X has more rows; give one for each.")
-        yield rows, own
-        first += rows.shape[0]
-    if weights is not None and first != len(weights):
-        raise ValueError(f"sample_weight has {len(weights)} numbers for {first} rows; give one for each row.")
 
 
 def _orthonormal_basis(components: Floats) -> Floats:

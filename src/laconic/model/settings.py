@@ -28,7 +28,7 @@ from laconic.core.words import at_least, counted, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
-from laconic.model.criteria import CRITERIA, PathValues, hull
+from laconic.model.bend import bend_of
 from laconic.search import Thresholding
 from laconic.search.auto import FewStarts
 from laconic.search.greedy import cut_off
@@ -51,10 +51,8 @@ def check_settings(model: "SparsePCA") -> None:
     count, time_limit = model.n_components, model.time_limit
     if not (count is None or count == "parallel" or (is_whole(count) and count >= 1)):
         raise ValueError(f"n_components={count!r} must be an int of at least 1, 'parallel' or None.")
-    if isinstance(model.cardinality, str) and model.cardinality not in CRITERIA:
-        raise ValueError(
-            f"cardinality={model.cardinality!r} is no criterion; choose one of {', '.join(CRITERIA)}, or give a number."
-        )
+    if isinstance(model.cardinality, str) and model.cardinality != "hull":
+        raise ValueError(f"cardinality={model.cardinality!r} is no rule; give 'hull', a number or a share like 0.9.")
     check_cardinality(model.cardinality)
     for name in ("method", "proof"):
         if hasattr(getattr(model, name), "refuse"):  # its code was not in the model file
@@ -357,20 +355,19 @@ def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
     if last > FEW and last - least >= 2:
         up_to_last = problem.with_cardinality(last)
         path = FewStarts().path(up_to_last)
-        values = PathValues.of(up_to_last, path, dense)
-        curve = hull(values)
-        bend, enough = curve.chosen - least, values.values >= target
-        more = bool(enough.any()) and values.cardinalities[np.argmax(enough)] > FEW
-        earlier = more and bend < int(np.argmax(enough)) and curve.values[bend] >= SHARP
+        ratios, chosen = bend_of(up_to_last, path)
+        bend, enough = chosen - least, np.array([solution.value >= target for solution in path])
+        reached = int(np.argmax(enough))
+        earlier = enough.any() and least + reached > FEW and bend < reached and ratios[bend] >= SHARP
         if earlier or (last >= MOST and not enough.any()):
-            solution = solver.solve(problem.with_cardinality(curve.chosen), start=path[bend].support)
-            note = f"{curve.chosen} features are used, where the curve of variance bends most: "
+            solution = solver.solve(problem.with_cardinality(chosen), start=path[bend].support)
+            note = f"{chosen} features are used, where the curve of variance bends most: "
             if earlier:
                 note += "90 % of the dense component's variance would take more that add little"
             else:
                 note += f"90 % of the dense component's variance would take more than {last}"
             if problem.monitor.stopped is not None:
-                warn(f"The search for the number of features was stopped; {curve.chosen} features are used.")
+                warn(f"The search for the number of features was stopped; {chosen} features are used.")
             return with_note(solution, note), dense
     solution, dense = smallest_that_keeps(problem, solver, SHARE)
     return with_note(solution, "the number of features is the smallest that keeps 90 % of the dense variance"), dense

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pandas.api.types import is_bool_dtype
 
 from laconic.core.arrays import Mask
 from laconic.data.cells import open_anndata
@@ -123,17 +124,11 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     if given is None:
         return np.ones(adata.n_vars, dtype=bool)
     if isinstance(given, str) and given not in adata.var:
-        known = ", ".join(repr(str(column)) for column in adata.var) or "none"
-        raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
-    named = isinstance(given, str)
-    values, what = (np.asarray(adata.var[given]), f"adata.var[{given!r}]") if named else (np.asarray(given), "mask_var")
-    if values.shape != (adata.n_vars,):
-        raise ValueError(f"{what} has shape {values.shape}; give one truth value for each of {adata.n_vars} variables.")
-    if values.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in values):
-        raise ValueError(f"{what} has entries that are not True or False; give a mask.")
-    mask: Mask = values.astype(bool)
-    if not mask.any():
-        raise ValueError(f"{what} leaves no variable; mark at least one with True.")
+        raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have.")
+    values = adata.var[given] if isinstance(given, str) else given
+    mask = np.asarray(values, dtype=bool if is_bool_dtype(values) else None)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,) or not mask.any():
+        raise ValueError(f"mask_var must have True or False for each of {adata.n_vars} variables, and a True.")
     return mask
 
 

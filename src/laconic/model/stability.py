@@ -29,11 +29,10 @@ not about other rows.
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -54,8 +53,6 @@ from laconic.search.problem import Solution, Status
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-Sampling: TypeAlias = Literal["halves", "bootstrap"]
-SAMPLINGS: tuple[Sampling, ...] = ("halves", "bootstrap")
 # The frequency from which a feature counts as stable. Meinshausen and Buehlmann advise 0.6 to 0.9.
 THRESHOLD = 0.75
 # The share of intervals that should contain the index.
@@ -73,9 +70,7 @@ class Stability:
     index: float  # the same for the features of all components together
     interval: tuple[float, float]
     supports: list[list[Indices]]  # for each sample the features of each component, in the order of those of all rows
-    gaps: Floats  # a row a sample: the proved gaps, infinite if nothing is proved
     components: Floats  # of all rows, one in each row
-    sampling: Sampling
     resamples: int  # asked for; `len(supports)` were done
     candidates: Indices  # the features that a sample may choose or leave: they vary, and are not forced in
     feature_names: list[str] | None = None
@@ -84,14 +79,9 @@ class Stability:
     def __repr__(self) -> str:
         low, high = self.interval
         return (
-            f"Stability(index {self.index:.2f}, 95 % interval {low:.2f} to {high:.2f}, {len(self.supports)} "
-            f"{self.samples}, {counted(len(self.frequencies), 'component')})\n{self.verdict}"
+            f"Stability(index {self.index:.2f}, 95 % interval {low:.2f} to {high:.2f}, {len(self.supports)} half "
+            f"samples, {counted(len(self.frequencies), 'component')})\n{self.verdict}"
         )
-
-    @property
-    def samples(self) -> str:
-        """The words for the samples: "half samples" or "bootstrap samples"."""
-        return "half samples" if self.sampling == "halves" else "bootstrap samples"
 
     def _frequencies_of(self, component: int | None) -> Floats:
         """Return the frequencies in one component, numbered from 1, or in any of them (None)."""
@@ -117,12 +107,12 @@ class Stability:
 
         A feature gets there by chance if a half sample chooses it no more often than a feature drawn at random. The
         bound is q^2 / ((2 threshold - 1) p): q features of p are chosen by a half sample, in all components together.
-        It is about `any_frequencies`. It is NaN for bootstrap samples, for which it does not hold.
+        It is about `any_frequencies`.
         """
         if check_threshold(threshold) <= 0.5:
             raise ValueError(f"threshold={threshold} must be above 0.5 and at most 1 for this bound.")
         p, q = len(self.candidates), int(np.count_nonzero(self.components[:, self.candidates]))
-        return q**2 / ((2 * threshold - 1) * p) if self.sampling == "halves" and p else np.nan
+        return q**2 / ((2 * threshold - 1) * p) if p else np.nan
 
     @property
     def verdict(self) -> str:
@@ -138,7 +128,7 @@ class Stability:
             low, high = self.intervals[place]
             lines.append(
                 f"Component {place + 1}: {often} of its {len(support)} features are chosen in at least {share} of "
-                f"{done} {self.samples}. " + _index_in_words(float(self.indices[place]), float(low), float(high))
+                f"{done} half samples. " + _index_in_words(float(self.indices[place]), float(low), float(high))
             )
         lines.append("Stability is 1 if all samples choose the same features, and 0 if they choose at random.")
         selected = len(self.selected(threshold))
@@ -168,13 +158,6 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: Any = None, *, component: int = 1, threshold: float = THRESHOLD) -> Any:
-        """Draw the features of a component by their frequency, with a line at the threshold; return the axes."""
-        from laconic.report.plot_results import stability
-
-        self._frequencies_of(component)
-        return stability(self, component=component, threshold=check_threshold(threshold), ax=ax)
-
 
 def stability(
     model: "SparsePCA",
@@ -183,9 +166,7 @@ def stability(
     covariance: Any = None,
     sample_weight: Any = None,
     resamples: int = 100,
-    sampling: Sampling = "halves",
     n_jobs: int | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Stability:
     """Find out how often each feature is chosen when the rows are drawn again.
 
@@ -196,9 +177,8 @@ def stability(
     Parameters
     ----------
     model : SparsePCA
-        Its settings count. It need not be fitted. With ``proof="tight"`` or ``"exact"`` each sample is proved, and
-        `gaps` tells how much of the differences between samples may be due to the search; other proofs are left out.
-        `random_state` is the seed of the samples, 0 by default.
+        Its settings count, without the proofs. It need not be fitted. `random_state` is the seed of the samples, 0 by
+        default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows in memory, without missing values.
     covariance : None
@@ -207,19 +187,14 @@ def stability(
         How much each row counts. Rows are drawn with their weights, each as likely as any other; a row of weight 0 is
         never drawn.
     resamples : int, default=100
-        The number of samples; an even number of half samples.
-    sampling : {"halves", "bootstrap"}, default="halves"
-        "halves" draws pairs of half samples that have no row in common. "bootstrap" draws as many rows as there are,
-        with repetition; the bound on features that are chosen by chance does not hold for it.
+        The number of half samples, which must be even: they come in pairs that have no row in common.
     n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    feature_names : sequence of str, optional
-        The names of the features, if the data have none.
 
     Returns
     -------
     Stability
-        Frequencies of features, stability indices, and a picture.
+        Frequencies of features, and stability indices.
 
     See Also
     --------
@@ -236,33 +211,29 @@ def stability(
     """
     check_settings(model)
     resamples = check_count("resamples", resamples, 2)
-    if sampling not in SAMPLINGS:
-        raise ValueError(f"sampling={sampling!r} must be 'halves' or 'bootstrap'.")
-    if sampling == "halves" and resamples % 2:
+    if resamples % 2:
         raise ValueError(f"resamples={resamples} must be even: half samples come in pairs.")
-    proof = model.proof if model.proof not in (None, "fast") else None
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
-        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names)
+        made = made_of(model, X, covariance, sample_weight, monitor)
         check_rows(made, "stability")
         rows, weights = made.rows.tocsr() if sp.issparse(made.rows) else made.rows, made.weights
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]
-        if sampling == "halves" and rows.shape[0] < 4:
+        if rows.shape[0] < 4:
             raise ValueError(f"X has {rows.shape[0]} rows; half samples need at least 4.")
         with monitor.watch():
             monitor.tick("all rows")
         forced = forced_places(model, made)
-        again = clone(model).set_params(proof=proof, verbose=False, forced_in=forced.tolist() or None)
+        again = clone(model).set_params(proof=None, verbose=False, forced_in=forced.tolist() or None)
         whole = clone(again)._fit(made, monitor)
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        work = partial(_fit_sample, rows, weights, again, sampling, seed_of(model))
+        work = partial(_fit_sample, rows, weights, again, seed_of(model))
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
-    if sampling == "halves":
-        samples = samples[: len(samples) // 2 * 2]
+    samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
-    chosen, gaps = _matched(whole, samples, rows, weights)
+    chosen = _matched(whole, samples, rows, weights)
     anywhere, candidates = np.any(chosen, axis=0), np.setdiff1d(np.flatnonzero(~made.constant), forced)
     each = [stability_index(one[:, candidates]) for one in chosen]
     index, interval = stability_index(anywhere[:, candidates])
@@ -274,9 +245,7 @@ def stability(
         index=index,
         interval=interval,
         supports=[[np.flatnonzero(row) for row in chosen[:, number]] for number in range(len(samples))],
-        gaps=gaps,
         components=whole.components_,
-        sampling=sampling,
         resamples=resamples,
         candidates=candidates,
         feature_names=None if made.names is None else list(made.names),
@@ -291,7 +260,7 @@ def check_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-def stability_index(chosen: Mask, confidence: float = CONFIDENCE) -> tuple[float, tuple[float, float]]:
+def stability_index(chosen: Mask) -> tuple[float, tuple[float, float]]:
     """Return the stability index and its interval; see the module.
 
     Each row of `chosen` is a sample, each column a feature. If every sample chooses all features, or none, there is
@@ -307,14 +276,12 @@ def stability_index(chosen: Mask, confidence: float = CONFIDENCE) -> tuple[float
     shift = 2 * sizes * m / d**2 - sizes / d - m / d + 1
     influence = (chosen @ f / d - sizes * m / d**2 + 0.5 * index * shift) / spread
     deviation = 2 / M * float(np.sqrt(((influence - influence.mean()) ** 2).sum()))
-    reach = float(norm.ppf(0.5 + confidence / 2)) * deviation
+    reach = float(norm.ppf(0.5 + CONFIDENCE / 2)) * deviation
     return float(index), (float(index - reach), min(float(index + reach), 1.0))
 
 
-def drawn(n: int, sampling: Sampling, seed: int, number: int) -> Indices:
+def drawn(n: int, seed: int, number: int) -> Indices:
     """Return the rows of one sample, in increasing order. Half samples 2i and 2i + 1 have no row in common."""
-    if sampling == "bootstrap":
-        return np.sort(np.random.default_rng([seed, number]).integers(n, size=n))
     order = np.random.default_rng([seed, number // 2]).permutation(n)
     half = n // 2
     return np.sort(order[:half] if number % 2 == 0 else order[half : 2 * half])
@@ -324,7 +291,6 @@ def _fit_sample(
     rows: Any,
     weights: Floats | None,
     model: "SparsePCA",
-    sampling: Sampling,
     seed: int,
     number: int,
     monitor: Monitor,
@@ -336,7 +302,7 @@ def _fit_sample(
         # A column that does not vary in one sample is no news.
         warnings.simplefilter("ignore", UserWarning)
         try:
-            own = drawn(rows.shape[0], sampling, seed, number)
+            own = drawn(rows.shape[0], seed, number)
             w = None if weights is None else weights[own]
             made = made_of(model, rows[own], None, w, monitor, features=features_asked_for(model))
             found = components(model, made, sizes_of(model, made, monitor), monitor).solutions
@@ -348,25 +314,22 @@ def _fit_sample(
     return [replace(s, witness=None) for s in found]
 
 
-def _matched(
-    whole: "SparsePCA", samples: list[list[Solution]], rows: Any, weights: Floats | None
-) -> tuple[Mask, Floats]:
+def _matched(whole: "SparsePCA", samples: list[list[Solution]], rows: Any, weights: Floats | None) -> Mask:
     """Match the components of each sample with those of all rows.
 
-    Return which features each component (first axis) has in each sample (second axis), and the gaps of each sample.
+    Return which features each component (first axis) has in each sample (second axis).
     """
     r, p = whole.components_.shape
     roots = np.ones((rows.shape[0], 1)) if weights is None else np.sqrt(weights)[:, None]
     scores = _unit_columns(roots * scores_of(rows, whole.components_, whole.mean_, whole.scale_))
-    chosen, gaps = np.zeros((r, len(samples), p), dtype=bool), np.empty((len(samples), r))
+    chosen = np.zeros((r, len(samples), p), dtype=bool)
     for number, sample in enumerate(samples):
         vectors = np.array([solution.vector(p) for solution in sample])
         alike = np.abs(scores.T @ _unit_columns(roots * scores_of(rows, vectors, whole.mean_, whole.scale_)))
         _, partner = linear_sum_assignment(alike, maximize=True)
-        gaps[number] = [sample[j].gap for j in partner]
         for t, j in enumerate(partner):
             chosen[t, number, sample[j].support] = True
-    return chosen, gaps
+    return chosen
 
 
 def _unit_columns(scores: Floats) -> Floats:

@@ -29,28 +29,34 @@ from laconic.core.monitor import check_time_limit
 from laconic.core.store import write_atomically
 from laconic.core.words import at_least, at_most, counted, memory_in_words, percent
 from laconic.covariance.make import Made
-from laconic.model.criteria import CRITERIA
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
-from laconic.proof.witness_steps import StepsWitness
-from laconic.report.colouring import colouring_of, row_names
-from laconic.report.page_data import DataPart, PathPart, Points, data_part, is_of_fit, opened, points_of
+from laconic.report.page_data import (
+    IN_BLOCKS,
+    NO_ROWS,
+    DataPart,
+    PathPart,
+    Points,
+    data_part,
+    in_blocks,
+    is_of_fit,
+    opened,
+    points_of,
+)
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-    from laconic.model.noise import ComponentNoise
     from laconic.model.stability import Stability
 
 # All variables can be searched if there are at most this many; otherwise those that a component or a path uses.
 MOST_SEARCHED = 20_000
-# Seconds that a page may take for paths, and for scores of data in blocks, if the user gives no limit.
+# Seconds that a page may take for paths, if the user gives no limit.
 SECONDS = 10.0
 # A list of variables that were left out names at most this many.
 MOST_LEFT_OUT = 200
-# A page carries certificates of at most this many bytes, and one about many variables more, so that it stays below
-# 2 MB and 5 MB. The text of a link is a third longer than the bytes.
-MOST_BYTES, MOST_BYTES_OF_MANY, MANY = 800_000, 2_000_000, 1000
+# A page carries certificates of at most this many bytes. The text of a link is a third longer than the bytes.
+MOST_BYTES = 2_000_000
 NO_PROOF = "nothing is proved about other sets of variables."
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
@@ -90,15 +96,6 @@ class ComponentPart:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Variables that were left out for one reason."""
-
-    reason: str
-    features: tuple[int, ...]  # the first ones
-    count: int
-
-
-@dataclass(frozen=True)
 class CertificateFiles:
     """The files of one certificate."""
 
@@ -106,7 +103,6 @@ class CertificateFiles:
     verdict: str
     files: tuple[tuple[str, bytes], ...]  # name and content, the JSON file first; empty if they are too large
     size: int  # in bytes
-    how: str  # how to save the certificate in Python
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +118,8 @@ class Content:
     descriptions: dict[int, str]
     data: DataPart | None
     points: Points | None
-    noise: "list[ComponentNoise]"  # of the components that were compared
     stability: "Stability | None"
-    left_out: list[LeftOut]
+    left_out: list[int]  # the variables that do not vary
     missing: str  # a sentence about missing values; empty if there are none
     columns_left_out: str  # a sentence about columns that were not read
     certificates: list[CertificateFiles]
@@ -164,11 +159,14 @@ def content_of(
         same = made is not None
         made = made or opened(model, X)
         data = data_part(model, X, made, same=same or (made is not None and is_of_fit(model, made)), seconds=seconds)
-        if data.given == "rows":
-            points = points_of(model, X, made, color_by=color_by, labels=labels, seconds=seconds)
+        blocks = data.given == "rows" and (in_blocks(X) if made is None else not made.in_memory)
+        if data.given == "rows" and not blocks:
+            points = points_of(model, X, made, color_by=color_by, labels=labels)
         elif color_by is not None or labels is not None:
-            raise ValueError("color_by and labels are for rows, and X is a covariance matrix; leave them out.")
-    out = _left_out(model, data.constant if data is not None and data.same else None)
+            raise ValueError("color_by and labels are for rows in memory; leave them out.")
+        if blocks and IN_BLOCKS not in data.notes:
+            data.notes.append(NO_ROWS)
+    out = _left_out(model, data)
     shown = _shown(model, data, out)
     given = getattr(model, "feature_names_in_", None)
     names = [str(j) if given is None else str(given[j]) for j in shown]
@@ -176,7 +174,6 @@ def content_of(
     certificate = next((one for one in model.certificates_ if one is not None), None)
     given_to_fit = data.given if certificate is None and data is not None else certificate and certificate.recipe.given
     call = "fit_covariance(S)" if given_to_fit == "covariance" else "fit(X)"
-    compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
         model=model,
         title=title or f"Sparse components of {count_of(model.n_features_in_)}",
@@ -187,7 +184,6 @@ def content_of(
         descriptions={int(j): about[name] for j, name in zip(shown, names, strict=True) if name in about},
         data=data,
         points=points,
-        noise=[one for one in compared if one is not None and one.permutations],
         stability=stability,
         left_out=out,
         missing=_missing_in_words(model),
@@ -203,10 +199,6 @@ def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: "S
     for name, value in (("color_by", color_by), ("labels", labels)):
         if value is not None and X is None:
             raise ValueError(f"{name} has one value for each row, and no rows are given; give X, too.")
-    rows = getattr(X, "shape", (None,))[0]
-    if isinstance(rows, int):  # checked here, before anything takes time
-        colouring_of(color_by, rows)
-        row_names(X, False if labels is None else labels, rows)
     if stability is None:
         return
     if not hasattr(stability, "frequencies"):
@@ -235,46 +227,29 @@ def _component(model: "SparsePCA", place: int, stability: "Stability | None") ->
     )
 
 
-def _shown(model: "SparsePCA", data: DataPart | None, out: Sequence[LeftOut]) -> Indices:
+def _shown(model: "SparsePCA", data: DataPart | None, out: Sequence[int]) -> Indices:
     """Return the variables that can be searched: all, or of very many those that the page speaks of."""
     if model.n_features_in_ <= MOST_SEARCHED:
         return np.arange(model.n_features_in_)
-    used: list[Any] = [*model.supports_, *(group.features for group in out)]
+    used: list[Any] = [*model.supports_, out[:MOST_LEFT_OUT]]
     if data is not None:
         used += [support for path in data.paths for support in path.supports]
     return np.unique(np.concatenate([np.asarray(part, dtype=np.intp) for part in used]))
 
 
-def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOut]:
-    """Return the variables that were left out, by reason. `constant` are those that do not vary, None if unknown."""
+def _left_out(model: "SparsePCA", data: DataPart | None) -> list[int]:
+    """Return the variables that do not vary: of the data of the fit, or those that the first certificate forbids."""
+    if data is not None and data.same:
+        return data.constant
     first = model.certificates_[0] if model.certificates_ else None
-    if constant is None and first is not None and first.allowed is not None:
-        # The features that the first certificate does not allow do not vary.
-        constant = np.setdiff1d(np.arange(first.n_features), first.allowed).tolist()
-    groups: list[tuple[str, Any]] = [("They do not vary, or their variance is rounding only.", constant or ())]
-    total = total_for_shares(model)
-    for number, certificate in enumerate(model.certificates_, start=1):
-        witness = None if certificate is None else certificate.witness
-        kept = witness.innermost.features if isinstance(witness, StepsWitness) else None
-        if certificate is not None and kept is not None:
-            allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
-            which, keep = count_of(int(certificate.cardinalities[0])), "keep" if total is not None else "have"
-            most = amount_at_most(certificate.upper, total)
-            reason = (
-                f"Safe elimination for component {number}: no {which} with one of them can {keep} more than {most} "
-                "(proved)."
-            )
-            groups.append((reason, np.delete(allowed, kept)))
-    return [
-        LeftOut(reason, tuple(int(j) for j in features[:MOST_LEFT_OUT]), len(features))
-        for reason, features in groups
-        if len(features)
-    ]
+    if first is None or first.allowed is None:
+        return []
+    return [int(j) for j in np.setdiff1d(np.arange(first.n_features), first.allowed)]
 
 
 def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
     """Return the files of all certificates of a model, the first ones with their content as long as a page can bear."""
-    room, result = MOST_BYTES if model.n_features_in_ <= MANY else MOST_BYTES_OF_MANY, []
+    room, result = MOST_BYTES, []
     for place, (name, certificate) in enumerate(certificate_files(model).items()):
         if certificate is None:
             continue
@@ -282,9 +257,8 @@ def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
         size = sum(len(content) for _, content in written)
         fits = size <= room
         room -= size if fits else 0
-        how = f'model.certificates_[{place}].save("{name}")'
         number = None if name == "components.json" else place + 1
-        result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size, how))
+        result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size))
     return result
 
 
@@ -380,14 +354,6 @@ def badge(model: "SparsePCA", place: int) -> str:
     return "bound proved" if np.isfinite(model.upper_bound_[place]) else "no proof"
 
 
-def to_html(model: "SparsePCA", X: Any = None, *, made: Made | None = None, **options: Any) -> str:
-    """Return the page of a model and of its data. S is made of the data only if it is not given as `made`.
-
-    `options` are those of `content_of`.
-    """
-    return rendered(content_of(model, X, made=made, **options))
-
-
 def write_page(html: str, path: str | PathLike[str]) -> Path:
     """Write a page to a file, which appears when it is complete, and return its path."""
     place = Path(path)
@@ -419,7 +385,7 @@ def rendered(content: Content) -> str:
         policy=_policy([charts, script], [style, CHART_STYLE]),
         most_rows=MOST_ROWS,
         named=MOST_NAMED,
-        criteria=CRITERIA,
+        most_left_out=MOST_LEFT_OUT,
         versions=versions() if content.certificate is None else content.certificate.versions,
     )
 
@@ -458,7 +424,7 @@ def numbers_of(content: Content) -> str:
             }
             for one in content.components
         ],
-        "leftOut": [[[place[j] for j in group.features], group.reason] for group in content.left_out],
+        "leftOut": [place[j] for j in content.left_out[:MOST_LEFT_OUT]],
         "paths": [_path(path, content.total, percent, place) for path in data.paths],
         "scree": scree
         and {
@@ -466,10 +432,6 @@ def numbers_of(content: Content) -> str:
             "noise": None if scree.noise_95 is None else _short(scree.noise_95 * percent),
         },
         "points": content.points and _points(content.points),
-        "noise": [
-            {"component": one.component, "value": _one(one.value * percent), "noise": _short(one.noise * percent)}
-            for one in content.noise
-        ],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
 
@@ -524,15 +486,10 @@ def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
     return [j for j in own if j not in before], sorted(before - set(own))
 
 
-def _shortened(text: str, most: int = MOST_LETTERS, others: Sequence[str] = ()) -> str:
-    """Return a text of at most so many letters: without its end, or without its middle if another begins like it."""
-    if len(text) <= most:
-        return text
-    begin = text[: most - 1]
-    if not any(other != text and other.startswith(begin) for other in others):
-        return begin.rstrip() + "\u2026"
-    first = most // 2
-    return text[:first].rstrip() + "\u2026" + text[len(text) - (most - 1 - first) :].lstrip()
+def _shortened(text: str, most: int = MOST_LETTERS) -> str:
+    """Return a text of at most so many letters. A longer one loses its middle: many names begin alike."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half].rstrip()}\u2026{text[half + 1 - most :].lstrip()}"
 
 
 FILTERS: dict[str, Any] = {

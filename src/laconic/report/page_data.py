@@ -1,21 +1,21 @@
 """What the data add to a page: variance against the number of variables, ordinary PCA, and rows by their scores."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
-from laconic.data.rows import Source, open_source
+from laconic.data.rows import open_source
 from laconic.model.noise import Scree, scree_of
 from laconic.model.paths import Path, path_of
-from laconic.model.scores import scores_of, strict_blocks, used_features
+from laconic.model.scores import scores_of, used_features
 from laconic.model.settings import made_of
 from laconic.report.colouring import NO_VALUE, OTHERS, Colouring, colouring_of, row_names
 from laconic.search.problem import Status
@@ -39,7 +39,8 @@ OTHER_DATA = (
     "These rows are not those that the model was fitted to. The page shows their scores, but neither curves nor the "
     "variances of ordinary PCA."
 )
-IN_BLOCKS = "The data are read in blocks, so the page has neither curves nor the variances of ordinary PCA."
+IN_BLOCKS = "The data are read in blocks, so the page has neither rows nor curves nor the variances of ordinary PCA."
+NO_ROWS = "The data are read in blocks, so the page does not show their rows."
 # A page shows at most this many rows, and the scores of this many components.
 MOST_ROWS, MOST_COMPONENTS = 2000, 6
 # Groups beyond these are one group, "other". Numbers are divided into as many classes of about equal size.
@@ -218,66 +219,33 @@ class Points:
     group_title: str = ""
 
 
-def points_of(
-    model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = None, labels: Any = None, seconds: float
-) -> Points:
-    """Return the rows to draw. Rows in memory are those of `made`; data in blocks are read for some seconds at most."""
-    source = open_source(X) if made is None else made.rows if isinstance(made.rows, Source) else None
-    used = used_features(model)
-    own = model.components_[:, used], model.mean_[used], model.scale_[used]
-    if source is not None and source.in_memory() is None:
-        blocks = (scores_of(rows, *own) for rows in strict_blocks(model, source, used))
-        scores, rows, n_rows, rule = _of_blocks(blocks, source.n_rows, seconds)
+def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = None, labels: Any = None) -> Points:
+    """Return the rows to draw, of data in memory. If `made` holds them, they need not be read again."""
+    names, used = getattr(model, "feature_names_in_", None), used_features(model)
+    if (
+        made is not None
+        and made.covariance.n_features == model.n_features_in_
+        and (made.names is None or names is None or list(made.names) == list(names))
+    ):
+        everything = scores_of(made.rows[:, used], model.components_[:, used], model.mean_[used], model.scale_[used])
     else:
-        fits = made is not None and made.in_memory and made.covariance.n_features == model.n_features_in_
-        names = getattr(model, "feature_names_in_", None)
-        if fits and made is not None and (made.names is None or names is None or list(made.names) == list(names)):
-            everything = scores_of(made.rows[:, used], *own)
-        else:
-            everything = np.asarray(model.transform(X), dtype=np.float64)
-        n_rows = len(everything)
-        step = -(-n_rows // MOST_ROWS)
-        rows = np.arange(0, n_rows, step)
-        scores, rule = everything[rows], f"one row in {step:,} of {n_rows:,}" if step > 1 else ""
+        everything = np.asarray(model.transform(X), dtype=np.float64)
+    n_rows = len(everything)
+    step = -(-n_rows // MOST_ROWS)
+    rows, rule = np.arange(0, n_rows, step), f"one row in {step:,} of {n_rows:,}" if step > 1 else ""
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
     colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
-    ordered = colouring.numbers is not None
-    return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
-
-
-def _of_blocks(blocks: Iterator[Floats], known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
-    """Read scores block by block, and keep each row whose number is a multiple of a step that doubles as needed."""
-    end, step, count, stopped = monotonic() + seconds, 1, 0, False
-    kept, rows = np.empty((0, 0)), np.empty(0, dtype=np.intp)
-    for block in blocks:
-        numbers = np.arange(count, count + len(block))
-        own = numbers % step == 0
-        kept = np.concatenate([kept, block[own]]) if count else block[own]
-        rows = np.concatenate([rows, numbers[own]])
-        count += len(block)
-        while len(rows) > MOST_ROWS:
-            step *= 2
-            own = rows % step == 0
-            kept, rows = kept[own], rows[own]
-        if monotonic() > end:
-            stopped = True
-            break
-    if stopped and (known is None or count < known):
-        rule = f"one row in {step:,} of the first {count:,}; reading more rows would take too long"
-    else:
-        rule = f"one row in {step:,} of {count:,}" if step > 1 else ""
-    return kept, rows, count, rule
+    scores, ordered = everything[rows, :MOST_COMPONENTS], colouring.numbers is not None
+    return Points(scores, rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
 
 
 def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
     """Return the names of groups and the group of each row. Numbers make classes of about equal size."""
     if colouring.numbers is not None:
-        finite = np.isfinite(colouring.numbers)
-        edges = np.unique(np.quantile(colouring.numbers[finite], np.linspace(0, 1, CLASSES + 1)))
-        codes = np.clip(np.searchsorted(edges, colouring.numbers, side="right") - 1, 0, len(edges) - 2)
-        codes = np.where(finite, codes, NO_VALUE)
+        classes, edges = pd.qcut(colouring.numbers, CLASSES, retbins=True, duplicates="drop")
+        codes = classes.codes.astype(np.intp)  # NO_VALUE where the number is missing
         names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
     elif colouring.codes is not None:
         codes, names = colouring.codes, list(colouring.names)

@@ -4,39 +4,31 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 import laconic.report.plot_parts as parts
-from laconic.core.arrays import Floats
-from laconic.core.monitor import Monitor
-from laconic.core.words import counted, is_whole, percent
-from laconic.covariance.make import Made
-from laconic.covariance.matrix import largest_eigenpairs
-from laconic.model.noise import scree_of
-from laconic.model.scores import scores_of
-from laconic.model.settings import check_count, made_of
+from laconic.core.arrays import PROVED, Floats
+from laconic.core.words import counted, is_whole
 from laconic.report.colouring import Colouring, colouring_of, row_names
-from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
+from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from laconic.model.estimator import SparsePCA
 
-# Without a choice of components, bars are drawn for at most this many. A heat map of so many has numbers in its cells.
+# Without a choice of components, bars are drawn for at most this many.
 MOST_COMPONENTS = 12
-# Above this many rows, one component is drawn as histograms. Dots would cover each other.
-MOST_DOTS = 2000
 # At most so many rows get a name, and so many arrows that end together.
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
-# The relative accuracy of dense components that are only drawn.
-ACCURACY = 1e-6
+# Above this many points of a curve their markers are small.
+MANY_POINTS = 40
 
 
 def loadings(
@@ -44,46 +36,31 @@ def loadings(
     *,
     components: int | Sequence[int] | None = None,
     max_features: int | None = 20,
-    kind: Literal["bars", "heatmap"] = "bars",
     ax: "Place" = None,
 ) -> "Axes":
-    """Draw the loadings of components, as signed bars below each other or as a heat map.
+    """Draw the loadings of components, as signed bars below each other.
 
     Parameters
     ----------
     model : SparsePCA
         A fitted `SparsePCA`.
     components : int or sequence of int, optional
-        The numbers of the components, from 1. By default all of them; of more than twelve, the first twelve as bars.
+        The numbers of the components, from 1. By default all of them, but at most the first twelve.
     max_features : int or None, default=20
         How many features of a component are drawn at most, those with the largest loadings; None for all.
-    kind : {"bars", "heatmap"}, default="bars"
-        "bars" or "heatmap".
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
-    if kind not in ("bars", "heatmap"):
-        raise ValueError(f"kind={kind!r} must be 'bars' or 'heatmap'.")
     if max_features is not None and (not is_whole(max_features) or max_features < 1):
         raise ValueError(f"max_features={max_features!r} must be an int of at least 1, or None for all features.")
     check_is_fitted(model)
-    numbers = parts.checked_components(model, range(1, model.n_components_ + 1) if components is None else components)
-    more = len(numbers) - MOST_COMPONENTS if components is None and kind == "bars" else 0
-    numbers = numbers[: len(numbers) - max(0, more)]
+    everything = range(1, model.n_components_ + 1)
+    numbers = parts.checked_components(model, everything[:MOST_COMPONENTS] if components is None else components)
+    more = len(everything) - len(numbers) if components is None else 0
     rows, names = model.components_[[number - 1 for number in numbers]], parts.feature_names(model)
     drawn = [np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)][:max_features] for row in rows]
-    tall = parts.bar_height(names[i] for features in drawn for i in features)
-    if kind == "heatmap":
-        union = list(dict.fromkeys(int(i) for features in drawn for i in features))
-        height = 1.4 + max(3, len(union)) * tall
-        ax = axes_for(ax, (4.2 + 0.5 * len(numbers), height))
-        _heat_map(ax, rows[:, union].T, numbers)
-        parts.name_bars(ax, np.arange(len(union)), [names[i] for i in union], len(union))
-        if max_features is not None and np.count_nonzero(rows, axis=1).max() > max_features:
-            ax.set_title(f"The {max_features} largest loadings of each component", fontsize=10)
-        return ax
     places = sum(len(features) + 1 for features in drawn) + 0.4 * (len(drawn) - 1)
-    ax = axes_for(ax, (6.4, 0.9 + places * tall))
+    ax = axes_for(ax, (6.4, 0.9 + places * parts.bar_height(names[i] for features in drawn for i in features)))
     limit, start, ticks, shown = float(np.abs(rows).max()) * 1.05, 0.0, list[float](), list[str]()
     ax.axvline(0, color=INK, linewidth=0.8)
     for number, row, features in zip(numbers, rows, drawn, strict=True):
@@ -101,25 +78,8 @@ def loadings(
     ax.set_xlim(-limit if (rows < 0).any() else 0, limit)
     ax.set_xlabel("Loading" + (f"\n({more} more components are not drawn)" if more > 0 else ""))
     tidy(ax, "x")
-    parts.name_bars(ax, ticks, shown, places)
+    parts.name_bars(ax, ticks, shown)
     return ax
-
-
-def _heat_map(ax: Any, table: Floats, numbers: Sequence[int]) -> None:
-    limit = float(np.abs(table).max())
-    image = ax.imshow(np.ma.masked_equal(table, 0.0), cmap=parts.part_of("RdBu", 0.08, 0.92), vmin=-limit, vmax=limit,
-                      aspect="auto")  # fmt: skip
-    ax.set_xticks(np.arange(len(numbers)), [str(number) for number in numbers])
-    ax.set_xlabel("Component")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    # The sign is written, because in grey print both ends of the colours look the same.
-    for (place, component), value in np.ndenumerate(table):
-        if value != 0 and (len(numbers) <= MOST_COMPONENTS or value < 0):
-            text = f"{value:.2f}".replace("-", "\u2212") if len(numbers) <= MOST_COMPONENTS else "\u2212"
-            ax.text(component, place, text, ha="center", va="center", fontsize="small",
-                    color="white" if abs(value) > 0.6 * limit else INK)  # fmt: skip
-    parts.colour_bar(ax, image, "Loading")
 
 
 def scores(
@@ -133,7 +93,7 @@ def scores(
 ) -> "Axes":
     """Draw rows in the plane of two components, or along one.
 
-    Rows at one place are drawn side by side. Above 20,000 rows, hexagons show how many rows they hold.
+    Rows at one place are drawn side by side. Above 20,000 rows without colours, hexagons show how many they hold.
 
     Parameters
     ----------
@@ -218,7 +178,7 @@ def _draw_scores(
         ends, arrow_names = _draw_arrows(ax, row[:, used].T, values), [parts.feature_names(model)[i] for i in used]
     places = parts.draw_rows(ax, values, colouring)
     tidy(ax)
-    parts.legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 46.0 if arrows else 8.0)
+    parts.legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 0.16 if arrows else 0.02)
     parts.label_axes(ax, model, numbers)
     shafts = np.concatenate([ends * t for t in np.linspace(0.1, 0.9, 12)])
     if arrows:
@@ -250,150 +210,77 @@ def _draw_arrows(ax: Any, vectors: Floats, values: Floats) -> Floats:
 
 def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, shafts: Floats) -> None:
     """Name arrows, the longest first. Arrows that end at one place share a text. Say how many names have no room."""
-    parts.lay_out(ax)
-    pixels, size = ax.transData.transform(ends), ax.get_window_extent().width
-    found: list[tuple[int, list[str]]] = []
-    for i in np.argsort(-np.linalg.norm(ends, axis=1), kind="stable"):
-        near = [one for first, one in found if np.abs(pixels[first] - pixels[i]).max() < 0.03 * size]
-        if near:
-            near[0].append(names[i])
-        else:
-            found.append((int(i), [names[i]]))
-    texts = [parts.listed(group[:MOST_NAMES], 24, len(group)) for _, group in found]
+    order = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")
+    together = pd.DataFrame(np.round(ends / np.abs(ends).max(), 2)[order]).groupby([0, 1], sort=False).indices
+    groups = [[names[i] for i in order[own]] for own in together.values()]
+    texts = [parts.listed(group[:MOST_NAMES], 24, len(group)) for group in groups]
+    at = ends[[order[own[0]] for own in together.values()]]
     style = {"color": COLOURS[2], "fontweight": "bold", "zorder": 7}
-    at = ends[[i for i, _ in found]]
     left = parts.write_names(ax, texts, at, np.vstack([places, shafts]), **style)
     # A name may cover rows if there is no other place, but neither arrows nor other names.
-    again = [texts.index(text) for text in left]
-    left = parts.write_names(ax, left, at[again], shafts, **style)
+    left = parts.write_names(ax, left, at[[texts.index(text) for text in left]], shafts, **style)
     if left:
         ax.set_title(f"no room for the names of {len(left)} arrows", loc="right", fontsize="small")
 
 
 def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
-    """Draw rows along one component: a lane for each group, or the number that rows are coloured by upwards."""
-    if colouring.numbers is not None:
-        parts.draw_rows(ax, np.column_stack([values, colouring.numbers])[np.isfinite(colouring.numbers)], Colouring())
-        ax.set_ylabel(parts.wrapped(colouring.title or "color_by", 40), **parts.text_style([colouring.title]))
-        tidy(ax)
-        return
+    """Draw rows along one component, with a lane for each group."""
     groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
-    edges = np.linspace(values.min(), values.max(), 81) if np.ptp(values) else values[0] + np.array([-0.5, 0.5])
-    for lane, (code, _, rows) in enumerate(groups):
-        marker, factor, colour = parts.look(code)
-        if len(values) > MOST_DOTS:
-            counts = np.histogram(values[rows], bins=edges)[0]
-            ax.stairs(-lane - 0.4 + 0.8 * counts / counts.max(), edges, baseline=-lane - 0.4, fill=True, color=colour)
-            continue
-        # The places within a lane have no meaning. They only keep equal scores apart.
-        across = -lane + 0.3 * np.cos(np.arange(np.count_nonzero(rows)) * np.pi * (np.sqrt(5) - 1))
-        ax.scatter(values[rows], across, s=24 * factor**2, marker=marker, color=colour, edgecolors="white",
-                   linewidths=0.4, alpha=0.8)  # fmt: skip
-    names = [parts.wrapped(name, 24) for _, name, _ in groups]
+    lanes = sum(place * rows for place, (_, _, rows) in enumerate(groups))
+    # The places within a lane have no meaning. They only keep equal scores apart.
+    across = -lanes + 0.3 * np.cos(np.arange(len(values)) * np.pi * (np.sqrt(5) - 1))
+    parts.draw_rows(ax, np.column_stack([values, across]), colouring)
     tidy(ax, "x")
-    ax.set_yticks(-np.arange(len(names), dtype=np.float64), names, **parts.text_style(names))
-    ax.set_ylim(-len(names) + 0.4, 0.6)
-    if colouring.title:
-        ax.set_ylabel(parts.wrapped(colouring.title, 30), **parts.text_style([colouring.title]))
+    parts.name_bars(ax, -np.arange(len(groups)), [name for _, name, _ in groups])
+    ax.set_ylim(-len(groups) + 0.4, 0.6)
+    if colouring.codes is not None:
+        ax.set_ylabel(parts.wrapped(colouring.title, 30), **parts.PLAIN)
 
 
-def planes(
-    model: "SparsePCA", made: Made, scores: Any, *, groups: Any = None, labels: Sequence[str] | None = None
-) -> "Figure":
-    """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
+def path(path: Any, *, ax: "Place" = None) -> "Axes":
+    """Draw a path: the variance found and the proved upper bound, against the number of features.
 
-    The rows are those of the fit, with their `scores`. `groups` are those of `color_by` in `scores`.
-    """
-    from matplotlib.figure import Figure
-
-    sparse = np.asarray(scores, dtype=np.float64)[:, :2]
-    variances, vectors = largest_eigenpairs(made.covariance, 2, tolerance=ACCURACY)
-    dense = scores_of(made.rows, vectors.T, model.mean_, model.scale_)
-    dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)  # the sign that fits the sparse component
-    there = np.asarray(np.isfinite(np.hstack([dense, sparse])).all(axis=1))
-    colouring = colouring_of(groups, len(there)).part(there)
-    handles = parts.handles_of(colouring)
-    figure = Figure(figsize=(10.0 + 1.5 * -(-len(handles) // LEGEND_ROWS), 5.2), layout="constrained")
-    panels: Any = figure.subplots(1, 2)
-    first, second = (len(support) for support in model.supports_[:2])
-    titles = (
-        f"Ordinary PCA: {counted(model.n_features_in_, 'feature')} on each axis",
-        f"laconic: {first} and {counted(second, 'feature')}",
-    )
-    drawn = [parts.draw_rows(ax, values[there], colouring) for ax, values in zip(panels, (dense, sparse), strict=True)]
-    for ax, title in zip(panels, titles, strict=True):
-        ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
-        tidy(ax)
-    shares = [f"Dense component {j}: {percent(v / model.total_variance_)}" for j, v in enumerate(variances, 1)]
-    panels[0].set(xlabel=f"{shares[0]} of the variance", ylabel=f"{shares[1]} of the variance")
-    parts.legend_beside(panels[1], handles, colouring.title)
-    parts.label_axes(panels[1], model, (1, 2))
-    if labels is not None:
-        names = [labels[i] for i in np.flatnonzero(there).tolist()]
-        for ax, values, at in zip(panels, (dense[there], sparse[there]), drawn, strict=True):
-            chosen = parts.standing_apart(values, colouring.codes, MOST_LABELS)
-            parts.write_names(ax, [names[i] for i in chosen], at[chosen], at)
-    return figure
-
-
-def scree(
-    model: "SparsePCA",
-    X: Any = None,
-    *,
-    covariance: Any = None,
-    n_components: int = 10,
-    permutations: int = 19,
-    ax: "Place" = None,
-) -> "Axes":
-    """Draw the variances of the ordinary components, the band of noise, and the variances of sparse components.
-
-    Noise is tables with permuted columns (parallel analysis). A filled point counts: it comes before the first
-    component that is not above the 95 % quantile of noise.
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
+    features that the path suggests has a ring.
 
     Parameters
     ----------
-    model : SparsePCA
-        Its settings say how rows are centred and scaled. If it is fitted to these data, the variance that each of its
-        components adds is drawn, too.
-    X : array, sparse matrix or table of shape (n_samples, n_features), optional
-        Rows of data. Columns are permuted only if no value is missing.
-    covariance : array or frame of shape (n_features, n_features), optional
-        A covariance or correlation matrix, in place of X.
-    n_components : int, default=10
-        The number of ordinary components. There are at most as many as features, and as rows.
-    permutations : int, default=19
-        The number of permuted tables; 0 for none.
+    path : Path
+        What `laconic.path` returns.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
-    count, tables = check_count("n_components", n_components), check_count("permutations", permutations, 0)
-    found = scree_of(made_of(model, X, covariance, None, Monitor()), count, tables)
-    sparse = getattr(model, "explained_variance_", None)
-    if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
-        raise ValueError(
-            f"The total variance of X is {found.total:.6g}, and the model was fitted to data with "
-            f"{model.total_variance_:.6g}; give the data of the fit, or a model that is not fitted."
-        )
-    unit, numbers = found.total / 100 if found.total > 0 else 1.0, np.arange(1, len(found.variances) + 1)
-    values, limit = found.variances / unit, found.noise_95
-    ax = axes_for(ax, (min(12.0, max(6.8, 4.4 + 0.3 * len(numbers))), 4.2))
-    drawn = [values]
-    if found.noise is not None and limit is not None:
-        ax.fill_between(numbers, found.noise.min(axis=0) / unit, limit / unit, color=PALE, alpha=0.6, linewidth=0,
-                        label=f"noise: up to the 95 % quantile of {len(found.noise)} permuted tables")  # fmt: skip
-        ax.plot(numbers, limit / unit, color=GREY, linewidth=1.2, linestyle="--", marker="_", zorder=2)
-        drawn.append(limit / unit)
-    ax.plot(numbers, values, color=COLOURS[0], linewidth=1.4, zorder=3)
-    above = numbers <= (len(numbers) if found.n_above_noise is None else found.n_above_noise)
-    parts.points(ax, numbers, values, above, "ordinary component", "ordinary component, not above noise")
-    if sparse is not None:
-        ax.plot(np.arange(1, len(sparse) + 1), sparse / unit, linestyle=":", linewidth=1.2, color=COLOURS[2],
-                marker="D", markersize=5, zorder=5, label="sparse component: the variance that it adds")  # fmt: skip
-        drawn.append(sparse / unit)
-    parts.limit_values(ax, np.concatenate(drawn))
-    ax.set_xlim(0.5, max(map(len, drawn)) + 0.5)
-    parts.whole_numbers(ax.xaxis)
-    ax.set(xlabel="Component", ylabel="Variance (% of the total)" if found.total > 0 else "Variance")
+    if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
+        raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")
+    ax = axes_for(ax, (7.6, 4.2))
+    k, dense = path.cardinalities, path.dense_variance
+    # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
+    unit = dense / 100 if dense > 0 else 1.0
+    found, bounded = path.values / unit, np.isfinite(path.upper_bounds)
+    # No sparse component has more variance than the dense one.
+    top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
+    proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
+    if (bounded & ~proved).any():
+        ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+        ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
+    ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
+    size = 5.0 if len(k) <= MANY_POINTS else 3.0
+    for which, face, words in ((proved, COLOURS[0], "found, optimal (proved)"), (~proved, "white", "found")):
+        if which.any():
+            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
+                    markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
+    ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
+    if path.suggested in k:
+        ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
+        ax.plot([path.suggested], found[k == path.suggested], linestyle="none", marker=".", markersize=22,
+                markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.2, zorder=5,
+                label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
+    ax.set_xlabel("Cardinality (number of features)")
+    ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
+    values = np.array([0.0, *found, dense / unit])
+    ax.set_ylim(1.06 * values.min(), 1.06 * values.max())
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     tidy(ax)
     parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax

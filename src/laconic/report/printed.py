@@ -10,12 +10,11 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic.core.arrays import PROVED, Indices
+from laconic.core.arrays import PROVED
 from laconic.core.words import at_least, at_most, counted, percent, percent_reached
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
-    from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
     from laconic.model.paths import Path
     from laconic.model.stability import Stability
@@ -105,29 +104,13 @@ def path_summary(path: "Path") -> str:
     if path.suggested is not None:
         lines.append(f"Suggested: {counted(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
     if proved.any():
-        lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
+        lines.append(f"Optimal (proved): {proved.sum()} of {len(proved)} cardinalities.")
     if not proved.all() and np.isfinite(gaps).all():
         others = "All others reach" if proved.any() else "All supports reach"
         least = percent_reached(gaps[~proved].max())
         lines.append(f"{others} at least {least} % of the best possible variance (proved).")
     stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
     return "\n".join([*lines, *map(str, stopped[-1:])])
-
-
-def choice_table(choice: "Choice") -> Table:
-    """Return a table with a row for each component: what is recommended, and what each criterion would choose."""
-    criteria = list(dict.fromkeys(name for one in choice.components for name in one.curves))
-    compared = any(one.noise is not None for one in choice.components)
-    columns = ["Component", "Features", "Share of dense", *criteria, *(["p-value"] if compared else [])]
-    table = new_table(*columns, numbers=columns)
-    for one in choice.components:
-        share = one.path.values[one.path.cardinalities == one.cardinality][-1] / one.path.dense
-        cells = [str(one.component), str(one.cardinality), percent(share)]
-        cells += [str(one.chosen[name] or "none") if name in one.chosen else "" for name in criteria]
-        if compared:
-            cells.append("" if one.noise is None else f"{one.noise.p_value:.2g}")
-        table.add_row(*map(Text, cells))
-    return table
 
 
 def stability_tables(found: "Stability") -> list[Group]:
@@ -141,12 +124,5 @@ def stability_tables(found: "Stability") -> list[Group]:
             table.add_row(Text(str(feature)), Text(f"{100 * frequency:.0f} %"), "yes" if inside else "no")
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
-        tables.append(Group(Text(f"Component {number}: {len(found.supports)} {found.samples}", style="bold"), table))
+        tables.append(Group(Text(f"Component {number}: {len(found.supports)} half samples", style="bold"), table))
     return tables
-
-
-def ranges(numbers: Indices) -> str:
-    """Return increasing whole numbers as a short text: "1 to 4, 7, 9 to 12"."""
-    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
-    runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
-    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)

@@ -178,27 +178,11 @@
     }));
   }
 
-  // Components beside noise.
-  if (page.noise.length) {
-    const spread = page.noise.flatMap((one) => one.noise.map((value) => ({ value, name: `Component ${one.component}` })));
-    draw("noise-chart", (width) => Charts.plot({
-      width: Math.min(width, 760), height: 60 + 38 * page.noise.length, marginLeft: 110, marginBottom: 40,
-      ariaLabel: "Variance of each component beside permuted tables",
-      x: { label: page.unit, labelAnchor: "center", labelArrow: "none", grid: true, zero: true },
-      y: { label: null, tickSize: 0, domain: page.noise.map((one) => `Component ${one.component}`) },
-      marks: [
-        Charts.tickX(spread, { x: "value", y: "name", stroke: "var(--soft)", strokeOpacity: 0.7, insetTop: 8, insetBottom: 8 }),
-        Charts.dot(page.noise, { x: "value", y: (one) => `Component ${one.component}`, r: 6, fill: "var(--band)", symbol: "diamond" }),
-        Charts.text(page.noise, { x: "value", y: (one) => `Component ${one.component}`, text: () => "the data", dy: -13, fill: "currentColor" }),
-      ],
-    }));
-  }
-
   // The table of all variables.
   const table = $("search-table"), search = $("search"), top = $("search-top"), count = $("search-count");
   const columns = page.components.slice(0, 8).map((one) => new Map(one.features.map((place, i) => [place, one.loadings[i]])));
   const reasons = new Map();
-  page.leftOut.forEach(([places, reason]) => places.forEach((place) => { if (!reason.startsWith("Safe")) reasons.set(place, reason); }));
+  page.leftOut.forEach((place) => reasons.set(place, "It does not vary, or only by rounding."));
   const weight = page.names.map((_, place) => Math.max(0, ...columns.map((column) => Math.abs(column.get(place) ?? 0))));
   const byWeight = page.names.map((_, place) => place).sort((a, b) => weight[b] - weight[a] || (page.variances ? page.variances[b] - page.variances[a] : 0) || a - b);
   const said = count.textContent;
