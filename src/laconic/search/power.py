@@ -1,7 +1,7 @@
 """The truncated power method, and the generalised power method with an l1 or an l0 penalty."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, eigh
 from laconic.covariance import largest_eigenpair, smallest_eigenvalue
+from laconic.covariance.deflation import Deflation
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
-from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
+from laconic.search.span import variance_of_span
+from laconic.search.support import EQUAL, Incumbent, finish, leading_on
 
 # Every so many steps, starts with the same support are merged, and a start ends if its support is the same as before.
 SETTLE_EVERY = 5
@@ -123,10 +125,6 @@ class TruncatedPower:
         return best.solution(status, method=self.name, iterations=steps)
 
 
-# A component counts as dependent if at most this much of its length is outside the span of the earlier ones.
-DEPENDENT = 1e-8
-
-
 class _Together:
     """The best supports so far, one for each problem, by the variance that their components explain together.
 
@@ -141,25 +139,20 @@ class _Together:
     def offer(self, directions: Floats) -> None:
         """Take the supports of the largest entries of each column if they explain more together."""
         covariance = self.problems[0].covariance
-        n, m = directions.shape
-        basis, images = np.zeros((n, m)), np.zeros((n, m))
-        total, found = 0.0, []
-        for j, (problem, column) in enumerate(zip(self.problems, directions.T, strict=True)):
-            support = problem.top(column[:, None])[:, 0]
-            Q, SQ = basis[:, :j], images[:, :j]
-            pair = _leading_beside(problem, support, Q[support], SQ[support], Q.T @ SQ)
-            found.append((support, pair))
-            new = np.zeros(n)
-            new[support] = pair[1]
-            for _ in range(2):
-                new -= Q @ (Q.T @ new)
-            length = float(np.linalg.norm(new))
-            if length > DEPENDENT:
-                basis[:, j] = new / length
-                images[:, j] = covariance.product(basis[:, j])
-                total += float(basis[:, j] @ images[:, j])
+        deflation = Deflation(covariance, "orthogonalized-projection")
+        vectors, supports = np.zeros(directions.shape), []
+        for j, problem in enumerate(self.problems):
+            support = problem.top(directions[:, [j]])[:, 0]
+            vectors[support, j] = leading_on(replace(problem, covariance=deflation.current), support)[1]
+            supports.append(support)
+            if j < len(self.problems) - 1:
+                deflation.remove(vectors[:, j])
+        images = covariance.product(vectors)
+        total = variance_of_span(vectors, images)
         if total > self._total + EQUAL * abs(total):
-            self._total, self._found = total, found
+            values = np.einsum("ij,ij->j", vectors, images).tolist()
+            pairs = [(values[j], vectors[support, j]) for j, support in enumerate(supports)]
+            self._total, self._found = total, list(zip(supports, pairs, strict=True))
 
     def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
         """Return the best. If the search stopped before it found any, return the features of largest variance."""
@@ -170,19 +163,6 @@ class _Together:
             finish(problem, support, status, method=method, iterations=iterations, pair=pair)
             for problem, (support, pair) in zip(self.problems, self._found, strict=True)
         ]
-
-
-def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
-    """Return the best component on a support after the span of an orthonormal Q is projected out of S.
-
-    `Q` and `SQ` are the rows of Q and SQ on the support; `inner` is Q'SQ.
-    """
-    if not Q.shape[1]:
-        return leading_on(problem, support)
-    block, across = problem.covariance.submatrix(support), SQ @ Q.T
-    left = block - across - across.T + Q @ inner @ Q.T
-    z = leading(0.5 * (left + left.T), nonnegative=problem.nonnegative)[1]
-    return float(z @ block @ z), z
 
 
 @dataclass(frozen=True)
