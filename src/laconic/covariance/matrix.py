@@ -263,6 +263,11 @@ class Covariance(ABC):
         """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
         return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
 
+    @cached_property
+    def power_shift(self) -> float:
+        """What power methods add to the diagonal of S: zero, or minus a negative smallest eigenvalue."""
+        return -min(smallest_eigenvalue(self), 0.0)
+
     @property
     def pairs_cost(self) -> float:
         """The multiplications that a look at all pairs takes."""

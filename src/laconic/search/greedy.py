@@ -159,7 +159,6 @@ class BackwardGreedy:
             )
         support = np.arange(n)
         matrix = problem.covariance.submatrix(support)
-        forced = problem.forced_mask
         found: dict[int, Solution] = {}
         with problem.monitor.watch():
             while True:
@@ -171,7 +170,7 @@ class BackwardGreedy:
                 if len(support) == down_to:
                     break
                 problem.monitor.tick(f"{self.name}: {len(support)} features left")
-                out = self._least_loss(problem, matrix[np.ix_(support, support)], forced[support])
+                out = self._least_loss(problem, matrix[np.ix_(support, support)], np.isin(support, problem.forced))
                 support = np.delete(support, out)
         return [found[size] if size in found else self._cut(problem, size, support) for size in range(down_to, k + 1)]
 
@@ -284,6 +283,5 @@ class Thresholding:
 def cut_off(problem: Problem, vector: Floats) -> Incumbent:
     """Return the support of the largest loadings of the leading eigenvector."""
     best = Incumbent(problem)
-    both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
-    best.offer_all(problem.top(both).T)
+    best.offer_all(problem.top(problem.both_signs(vector[:, None])).T)
     return best

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, eigh
-from laconic.covariance import largest_eigenpair, smallest_eigenvalue
+from laconic.covariance import largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.span import variance_of_span
@@ -43,18 +43,14 @@ def _keys(n: int) -> NDArray[np.uint64]:
     return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
 
 
-def power_supports(
-    problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64, shift: float | None = None
-) -> tuple[Indices, int]:
+def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
     """Run the truncated power method from all columns of `directions` together. A step is one product with S.
 
     Starts that reach the same support are merged, and those whose support stays the same are done, so that the batch
-    soon shrinks to a few. Return the `keep` best distinct supports reached, each in a row, and the number of steps. A
-    caller that knows it gives the `shift` d with S + d I semidefinite.
+    soon shrinks to a few. Return the `keep` best distinct supports reached, each in a row, and the number of steps.
     """
     covariance = problem.covariance
-    if shift is None:
-        shift = -min(smallest_eigenvalue(covariance), 0.0)
+    shift = covariance.power_shift
     keys = _keys(problem.n_features)
     settled: list[tuple[NDArray[np.uint64], Indices, Floats]] = []
     before = np.empty(0, dtype=np.uint64)
@@ -115,10 +111,9 @@ class TruncatedPower:
             if start is None:
                 problem.monitor.tick("leading eigenvector")
                 _, vector = largest_eigenpair(problem.covariance, seed=self.seed, tolerance=ACCURACY_OF_START)
-                directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+                directions = problem.both_signs(vector[:, None])
             else:
-                directions = np.zeros((problem.n_features, 1))
-                directions[start] = 1.0
+                directions = problem.direction_of(start)
             supports, steps = power_supports(problem, directions, max_iterations=self.max_iterations)
             best.offer_all(supports)
         status = Status.ITERATION_LIMIT if steps == self.max_iterations else Status.HEURISTIC
@@ -238,7 +233,7 @@ class GeneralizedPower:
 
     def _run(self, problem: Problem, weights: Floats, best: _Together) -> list[Solution]:
         covariance = problem.covariance
-        shift = -min(smallest_eigenvalue(covariance), 0.0)
+        shift = covariance.power_shift
         mu = 1.0 / np.arange(1, weights.shape[1] + 1)
         gamma = np.zeros(len(mu))
         before = -np.inf

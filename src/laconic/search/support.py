@@ -170,6 +170,11 @@ class Incumbent:
         for value, support in zip(values_of(self.problem, supports), supports, strict=True):
             self.offer(float(value), support)
 
+    def take(self, other: "Incumbent", features: Indices | None = None) -> None:
+        """Take the support of another search if it is better; the search may have been among some features only."""
+        if other.support is not None:
+            self.offer(other.value, other.support if features is None else features[other.support])
+
     def solution(self, status: Status, *, method: str, iterations: int = 0) -> Solution:
         """Return the best. If the search stopped before it found any, return the features of largest variance."""
         support = self.support

@@ -92,13 +92,12 @@ def improve(problem: Problem, best: Incumbent, *, max_rounds: int) -> int:
     if problem.n_features == problem.cardinality:
         return 0
     columns = covariance.columns(support)
-    forced = problem.forced_mask
     value = best.value
     for done in range(max_rounds):
         problem.monitor.tick("swaps", best=best.value)
         block = columns[support]
         block = 0.5 * (block + block.T)
-        leave = _leaving(problem, block, forced[support])
+        leave = _leaving(problem, block, np.isin(support, problem.forced))
         if not len(leave):
             return done
         stay, without, z = _without(problem, block, leave)
