@@ -109,6 +109,7 @@ def make(
     weights: Any = None,
     names: Sequence[str] | None = None,
     features: int | None = None,
+    by_products: bool = False,
     needed: Any = (),
     needed_name: str = "forced_in",
     name: str = "X",
@@ -132,6 +133,8 @@ def make(
     features
         The number of features of all components together; None if it is not known. Of data with many columns, only the
         columns that can matter are read. With 0 only those needed are.
+    by_products
+        Few products with S are asked for: rows in memory are kept as an operator, and no matrix is written out.
     needed, needed_name
         Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
     name
@@ -168,7 +171,7 @@ def make(
         known = values.digest
     standard: Any
     if values is None or values.complete:
-        covariance, standard, passed = _complete(rows, recipe, monitor, row_weights, features, places)
+        covariance, standard, passed = _complete(rows, recipe, monitor, row_weights, features, places, by_products)
         known = known or passed
     else:
         standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
@@ -196,7 +199,13 @@ def make(
 
 
 def _complete(
-    rows: Any, recipe: Recipe, monitor: Monitor | None, weights: Floats | None, features: int | None, needed: Indices
+    rows: Any,
+    recipe: Recipe,
+    monitor: Monitor | None,
+    weights: Floats | None,
+    features: int | None,
+    needed: Indices,
+    by_products: bool,
 ) -> tuple[Covariance, Standard, str]:
     """Return the covariance of rows without missing values, how it was made, and their digest if it is known.
 
@@ -209,7 +218,8 @@ def _complete(
     if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
         source = ArraySource(rows) if sp.issparse(rows) else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor())
+        kept = rows if by_products and source is not rows else None
+        screening = Screening(source, center, scale, monitor or Monitor(), kept)
         digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
         small = n_rows * source.n_features <= READ_NUMBERS
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
@@ -224,7 +234,7 @@ def _complete(
                 )
             return screening.covariance(features, needed), screening.standard, digest
         rows = in_memory
-    covariance, standard = covariance_of(rows, center=center, scale=scale, weights=weights)
+    covariance, standard = covariance_of(rows, center=center, scale=scale, weights=weights, matrix=not by_products)
     return covariance, standard, digest
 
 

@@ -13,6 +13,7 @@ hand.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.of_rows import Standard, standardize
+from laconic.covariance.of_rows import SparseCovariance, Standard, standardize
 from laconic.covariance.views import ScreenedCovariance
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Moments, ProductPass
 from laconic.data.rows import Job, Part, PassProgress, Source
@@ -52,6 +53,7 @@ class Screening:
     center: bool = True
     scale: bool = False
     monitor: Monitor = field(default_factory=Monitor)
+    rows: Any = None  # sparse rows in memory whose Gram matrix is not wanted, because few products are asked for
     passes: int = 0  # the number of passes so far
     _widenings: int = 0
 
@@ -144,7 +146,11 @@ class Screening:
         standard = self.standard
         expand = self.source.sparse and standard.expands
         centers = None if expand else standard.means[columns]
-        inner = covariance_from_gram(self._gram(columns, centers), columns, centers, self.first.moments, standard)
+        inner: Covariance
+        if self.rows is not None:
+            inner = SparseCovariance(self.rows[:, columns], standard.on(columns))
+        else:
+            inner = covariance_from_gram(self._gram(columns, centers), columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
         errors = np.maximum(standard.own**2 * (1 + 1e-15) - self._variances, 0.0)

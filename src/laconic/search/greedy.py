@@ -259,7 +259,7 @@ class Thresholding:
     seed: int = 0
 
     name: ClassVar[str] = "thresholding"
-    abilities: ClassVar[Abilities] = Abilities(seed=True)
+    abilities: ClassVar[Abilities] = Abilities(seed=True, products=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Compute the eigenvector and keep its largest entries."""

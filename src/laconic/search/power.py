@@ -101,7 +101,7 @@ class TruncatedPower:
     seed: int = 0
 
     name: ClassVar[str] = "truncated-power"
-    abilities: ClassVar[Abilities] = Abilities(seed=True)
+    abilities: ClassVar[Abilities] = Abilities(seed=True, products=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the leading eigenvector."""

@@ -302,6 +302,8 @@ class Abilities:
         itself, up to the problem's cardinality.
     improvable
         A proof that meets a better support may put it in the place of the solver's own.
+    products
+        The solver needs few products with S, and no matrix.
     together
         The solver finds all components together, without deflation: it has a method
         ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
@@ -312,6 +314,7 @@ class Abilities:
     seed: bool = False
     penalty: bool = False
     improvable: bool = False
+    products: bool = False
     together: bool = False
     disjoint: bool = False
 
