@@ -79,31 +79,17 @@ def _by_variance(problem: Problem, priority: Floats, method: str) -> Solution:
     return best.solution(Status.HEURISTIC, method=method)
 
 
-class _Forward:
-    """A solver that grows a support feature by feature."""
-
-    name: ClassVar[str]
-
-    @property
-    def candidates(self) -> int | None:
-        """How many of the best-ranked features to test exactly at each step; None for all."""
-        return None
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Run the path and return its end."""
-        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for every cardinality up to the problem's."""
-        return forward_path(problem, candidates=self.candidates, method=self.name)
-
-
 @dataclass(frozen=True)
-class Greedy(_Forward):
+class Greedy:
     """Algorithm 2 of the paper (after Moghaddam, Weiss and Avidan 2006): add the feature that raises the value most.
 
     The largest eigenvalue that each feature outside would give is found exactly, for all of them at once, from one
     eigendecomposition of the current block and a scalar equation each: O(n k^2) a step in place of n eigenproblems.
+
+    Attributes
+    ----------
+    candidates
+        How many of the best-ranked features to test exactly at each step; None for all.
 
     Examples
     --------
@@ -113,7 +99,21 @@ class Greedy(_Forward):
     array([0, 1, 8, 9])
     """
 
+    candidates: int | None = None
+
     name: ClassVar[str] = "greedy"
+
+    def __post_init__(self) -> None:
+        if self.candidates is not None and self.candidates < 1:
+            raise ValueError(f"candidates={self.candidates} must be at least 1.")
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Run the path and return its end."""
+        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for every cardinality up to the problem's."""
+        return forward_path(problem, candidates=self.candidates, method=self.name)
 
 
 @dataclass(frozen=True)
@@ -188,16 +188,13 @@ class BackwardGreedy:
 
 
 @dataclass(frozen=True)
-class ApproximateGreedy(_Forward):
+class ApproximateGreedy(Greedy):
     """Algorithm 3 of the paper: add the feature with the largest (a_i'x)^2, x the current component's score direction.
 
     The variance rises by at least that much (the subgradient inequality of the largest eigenvalue), and one product
     with S ranks all features. The whole path up to k costs k columns of S.
 
-    Attributes
-    ----------
-    candidates
-        How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
+    With `candidates` above one this is the p-best variant of the paper.
 
     Examples
     --------
@@ -207,13 +204,9 @@ class ApproximateGreedy(_Forward):
     array([0, 1, 8, 9])
     """
 
-    candidates: int = 1
+    candidates: int | None = 1
 
     name: ClassVar[str] = "approximate-greedy"
-
-    def __post_init__(self) -> None:
-        if self.candidates < 1:
-            raise ValueError(f"candidates={self.candidates} must be at least 1.")
 
 
 @dataclass(frozen=True)

@@ -212,9 +212,8 @@ class GeneralizedPower:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the feature of largest variance."""
-        weights = np.zeros((problem.n_features, 1))
-        weights[int(problem.covariance.diagonal.argmax()) if start is None else start] = 1.0
-        return self._run(problem, weights, _Together([problem]))[0]
+        begin = np.array([problem.covariance.diagonal.argmax()]) if start is None else start
+        return self._run(problem, problem.direction_of(begin), _Together([problem]))[0]
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
         """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
