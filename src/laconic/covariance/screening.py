@@ -31,8 +31,8 @@ from laconic.data.rows import Job, Part, PassProgress, Source
 MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
 # component: the largest variances, as many as all components have features. At least and at most so many.
-SHARE = 0.03
-FEWEST_FIRST, MOST_FIRST = 300, 400
+SHARE = 0.1
+FEWEST_FIRST, MOST_FIRST = 300, 1000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 2.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
