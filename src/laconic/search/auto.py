@@ -19,7 +19,7 @@ from laconic.search.greedy import ApproximateGreedy, VarianceSorting
 from laconic.search.power import ACCURACY_OF_START, power_supports
 from laconic.search.problem import Abilities, Problem, Solution, Status
 from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, finish, leading_on, values_of
-from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, filled, improve
+from laconic.search.swaps import LARGE, filled, improve
 
 # Columns of S of each kind to start from: those of the largest variances, and the longest relative to their variance.
 COLUMNS = 4
@@ -106,8 +106,6 @@ BATCHES = 8
 # From this many features on, a first support from few starts is much faster than the whole search. With more than so
 # many, no bound is fast enough to follow it.
 STAGED, MOST_STAGED = 100, 4000
-# Exchanges of one start.
-EXCHANGES = 1000
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ class Auto:
         best = Incumbent(problem)
         with problem.monitor.watch():
             _run(problem, best, _few_starts(problem, self.seed))
-            improve(problem, best, max_rounds=EXCHANGES)
+            improve(problem, best)
         solution = best.solution(Status.LOCAL, method=self.name)
         return replace(solution, reason=f"{n} features: truncated power from a few directions, then swaps")
 
@@ -251,7 +249,7 @@ class Auto:
         local = Incumbent(problem)
         local.offer(value, support)
         try:
-            improve(problem, local, max_rounds=EXCHANGES if problem.cardinality <= LARGE else EXCHANGES_IF_LARGE)
+            improve(problem, local)
         finally:
             best.take(local)
         return local.value
@@ -322,7 +320,7 @@ class Auto:
         direction = problem.covariance.columns(best.support) @ z
         supports, _ = power_supports(problem, direction[:, None], max_iterations=POWER_STEPS)
         best.offer_all(supports)
-        improve(problem, best, max_rounds=EXCHANGES if problem.cardinality <= LARGE else EXCHANGES_IF_LARGE)
+        improve(problem, best)
         return direction
 
     def _leading_vectors(self, problem: Problem) -> Floats:
