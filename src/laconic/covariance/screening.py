@@ -30,8 +30,9 @@ from laconic.data.rows import Job, Part, PassProgress, Source
 # among them seconds.
 MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
-# component: the largest variances, as many as all components have features. At least and at most so many.
-SHARE = 0.1
+# component: the largest variances, as many as all components have features. At least and at most so many. Products with
+# sparse rows cost less than a matrix, so that more columns are taken at once.
+SHARE, SHARE_FOR_PRODUCTS = 0.1, 0.03
 FEWEST_FIRST, MOST_FIRST = 300, 1000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 2.0
@@ -93,7 +94,8 @@ class Screening:
         if n <= MOST_COLUMNS or features is None:
             return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
-        large = int(np.count_nonzero(variances >= SHARE * least))
+        share = SHARE if self.rows is None else SHARE_FOR_PRODUCTS
+        large = int(np.count_nonzero(variances >= share * least))
         return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
 
     def covariance(self, features: int | None, needed: Indices) -> Covariance:
