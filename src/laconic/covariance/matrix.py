@@ -576,6 +576,8 @@ def rank_at_least(covariance: Covariance, rank: int) -> int:
         pivot = int(residual.argmax())
         if residual[pivot] <= LEFT:
             return step
+        if step + 1 == len(factor):
+            break  # what is left after the last step does not matter
         column = covariance.columns(np.array([pivot]))[:, 0] * units * units[pivot]
         column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / np.sqrt(residual[pivot])
