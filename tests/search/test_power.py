@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import assert_valid, random_psd
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance
 from laconic.datasets import spiked_rows
+from laconic.model.settings import MOST_BY_PRODUCTS
 from laconic.search import GeneralizedPower, TruncatedPower
 from laconic.search.problem import Problem, Status
 
@@ -107,3 +109,16 @@ def test_components_of_a_block_that_explain_nothing_are_refused():
     S = random_psd(6, 20, 0)
     with pytest.raises(ValueError, match="Component 2 of n_components=2, found together, explains nothing"):
         SparsePCA(2, cardinality=1, forced_in=[3], method="gpower-l1-block").fit_covariance(S)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("kind", ["tall", "sparse", "wide and sparse"])
+def test_a_few_products_give_what_the_matrix_gives(kind, scale):
+    """Without a proof the rows are an operator, and for many components a matrix: both give the same components."""
+    X = np.random.default_rng(0).poisson(np.geomspace(4, 0.05, 2500), (300, 2500)).astype(float)
+    X = X[:, :120] if kind == "tall" else sp.csr_array(X[:, :120] if kind == "sparse" else X)
+    settings = {"cardinality": 6, "method": "truncated-power", "scale": scale, "proof": None}
+    few, many = (SparsePCA(r, **settings).fit(X) for r in (2, MOST_BY_PRODUCTS + 1))
+    assert [s.tolist() for s in few.supports_] == [s.tolist() for s in many.supports_[:2]]
+    assert few.explained_variance_ == pytest.approx(many.explained_variance_[:2], rel=1e-9)
+    assert few.total_variance_ == pytest.approx(many.total_variance_, rel=1e-12)

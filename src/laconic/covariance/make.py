@@ -107,6 +107,7 @@ def make(
     weights: Any = None,
     names: Sequence[str] | None = None,
     features: int | None = None,
+    by_products: bool = False,
     needed: Any = (),
     needed_name: str = "forced_in",
     name: str = "X",
@@ -130,6 +131,8 @@ def make(
     features
         The number of features of all components together; None if it is not known. Of data with many columns, only the
         columns that can matter are read. With 0 only those needed are.
+    by_products
+        Few products with S are asked for: rows in memory are kept as an operator, and no matrix is written out.
     needed, needed_name
         Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
     name
@@ -167,7 +170,7 @@ def make(
     screening = values or Screening(opened, **way)
     standard: Any
     if values is None or not values.first.missing.any():
-        covariance, standard = _complete(rows, screening, row_weights, features, places)
+        covariance, standard = _complete(rows, screening, row_weights, features, places, by_products)
     else:
         standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
         missing = standard.missing
@@ -194,7 +197,12 @@ def make(
 
 
 def _complete(
-    rows: Any, screening: Screening, weights: Floats | None, features: int | None, needed: Indices
+    rows: Any,
+    screening: Screening,
+    weights: Floats | None,
+    features: int | None,
+    needed: Indices,
+    by_products: bool,
 ) -> tuple[Covariance, Standard]:
     """Return the covariance of rows without missing values, and how it was made.
 
@@ -205,6 +213,7 @@ def _complete(
     source = screening.source
     many = source.n_features > MOST_COLUMNS
     if source is rows or (many and weights is None and features is not None and sp.issparse(rows)):
+        screening.rows = rows if by_products and source is not rows else None
         n_rows, small = screening.first.n_rows, screening.small
         if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
             return screening.with_columns(np.unique(needed)), screening.standard
@@ -218,7 +227,8 @@ def _complete(
                 )
             return screening.covariance(features, needed), screening.standard
         rows = in_memory
-    return covariance_of(rows, center=screening.center, scale=screening.scale, weights=weights)
+    how: Any = {"center": screening.center, "scale": screening.scale, "weights": weights}
+    return covariance_of(rows, **how, matrix=not by_products)
 
 
 def make_of_matrix(

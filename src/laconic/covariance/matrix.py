@@ -270,6 +270,11 @@ class Covariance(ABC):
         """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
         return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
 
+    @cached_property
+    def power_shift(self) -> float:
+        """What power methods add to the diagonal of S: zero, or minus a negative smallest eigenvalue."""
+        return -min(smallest_eigenvalue(self), 0.0)
+
     @property
     def pairs_cost(self) -> float:
         """The multiplications that a look at all pairs takes."""
@@ -557,6 +562,8 @@ def rank_at_least(covariance: Covariance, rank: int) -> int:
         pivot = int(residual.argmax())
         if residual[pivot] <= LEFT:
             return step
+        if step + 1 == len(factor):
+            break  # what is left after the last step does not matter
         column = covariance.columns(np.array([pivot]))[:, 0] * units * units[pivot]
         column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / np.sqrt(residual[pivot])

@@ -126,24 +126,23 @@ def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X")
 
 
 def covariance_of(
-    X: Any, *, center: bool = True, scale: bool = False, weights: Floats | None = None
+    X: Any, *, center: bool = True, scale: bool = False, weights: Floats | None = None, matrix: bool = True
 ) -> tuple[Covariance, Standard]:
     """Return the covariance of rows that were checked, in the form that suits their shape, and how it was made.
 
-    Tall, narrow data give the matrix, summed over blocks of rows. Wide data, or data with many columns, give the
-    centred factor. Sparse data are kept as they are, with the means beside them. See `laconic.covariance.make.Recipe`
-    for the divisor.
+    Tall, narrow data give the matrix, summed over blocks of rows, unless it is not wanted. Wide data, or data with many
+    columns, give the centred factor. Sparse data are kept as they are, with the means beside them. See
+    `laconic.covariance.make.Recipe` for the divisor.
     """
     moments = Moments.of(X, weights)
     standard = standardize(moments, center=center, scale=scale)
     n, p = X.shape
-    tall = p <= WRITE_OUT_COLUMNS and p <= n
+    tall = p <= WRITE_OUT_COLUMNS and p <= n and (matrix or n * p > SMALL_NUMBERS)
     if sp.issparse(X):
         sparse = SparseCovariance(X, standard, weights)
         if not tall:
             return sparse, standard
-        matrix = sparse.submatrix(np.arange(p))
-        return DenseCovariance(matrix, spread=sparse.spread, slack=standard.slack), standard
+        return DenseCovariance(sparse.submatrix(np.arange(p)), spread=sparse.spread, slack=standard.slack), standard
     if tall:
         # Distributing one small product among threads takes longer than the product.
         with threads_for(n):

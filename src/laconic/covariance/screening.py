@@ -21,7 +21,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.words import check_memory, memory_in_words
 from laconic.covariance.matrix import Covariance
-from laconic.covariance.of_rows import Standard, covariance_from_gram, covariance_of, standardize
+from laconic.covariance.of_rows import SparseCovariance, Standard, covariance_from_gram, covariance_of, standardize
 from laconic.covariance.pairs import EXPENSIVE
 from laconic.covariance.views import ScreenedCovariance
 from laconic.data.passes import FirstPart, FirstPass, GramPass, ProductPass
@@ -31,8 +31,9 @@ from laconic.data.rows import Job, Part, PassProgress, Source
 # among them seconds.
 MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
-# component: the largest variances, as many as all components have features. At least and at most so many.
-SHARE = 0.03
+# component: the largest variances, as many as all components have features. At least and at most so many. Products with
+# sparse rows cost less than a matrix, so that more columns are taken at once.
+SHARE, SHARE_FOR_PRODUCTS = 0.1, 0.03
 FEWEST_FIRST, MOST_FIRST = 300, 1000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 10.0
@@ -57,6 +58,7 @@ class Screening:
     scale: bool = False
     monitor: Monitor = field(default_factory=Monitor)
     allow_missing: bool = False
+    rows: Any = None  # sparse rows in memory whose Gram matrix is not wanted, because few products are asked for
     passes: int = 0  # the number of passes so far
     widenings: int = 0  # how often columns were added
 
@@ -102,7 +104,8 @@ class Screening:
         if n <= MOST_COLUMNS or features is None:
             return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
-        large = int(np.count_nonzero(variances >= SHARE * least))
+        share = SHARE if self.rows is None else SHARE_FOR_PRODUCTS
+        large = int(np.count_nonzero(variances >= share * least))
         return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
 
     def covariance(self, features: int | None, needed: Indices) -> Covariance:
@@ -128,12 +131,16 @@ class Screening:
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
         standard, needed = self.standard, COPIES * 8 * len(columns) ** 2
-        centers = None if self.source.sparse and standard.expands else standard.means[columns]
-        check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
-        work = f"products of {len(columns):,} columns, {memory_in_words(needed)}"
-        part = self.run(GramPass(columns, centers), work)
-        check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests.part(columns)))
-        inner = covariance_from_gram(part.gram, part.depth, columns, centers, self.first.moments, standard)
+        inner: Covariance
+        if self.rows is not None:
+            inner = SparseCovariance(self.rows[:, columns], standard.on(columns))
+        else:
+            centers = None if self.source.sparse and standard.expands else standard.means[columns]
+            check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
+            work = f"products of {len(columns):,} columns, {memory_in_words(needed)}"
+            part = self.run(GramPass(columns, centers), work)
+            check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests.part(columns)))
+            inner = covariance_from_gram(part.gram, part.depth, columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
         errors = np.maximum(standard.own**2 * (1 + 1e-15) - self.variances, 0.0)

@@ -39,7 +39,14 @@ from laconic.model.scores import (
     used_features,
     warn_of_undetermined,
 )
-from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of, sizes_of
+from laconic.model.settings import (
+    check_settings,
+    features_asked_for,
+    made_of,
+    needs_only_products,
+    penalty_of,
+    sizes_of,
+)
 from laconic.proof.gate import relative_gap
 from laconic.search.problem import Status
 
@@ -279,7 +286,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         with self._begin() as monitor:
             features = features_asked_for(self)
-            made = made_of(self, X, None, sample_weight, monitor, feature_names=feature_names, features=features)
+            how: Any = {"features": features, "by_products": needs_only_products(self)}
+            made = made_of(self, X, None, sample_weight, monitor, feature_names=feature_names, **how)
             self._names_given = feature_names is not None
             return self._fit(made, monitor)
 

@@ -85,14 +85,15 @@ def made_of(
     *,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
+    by_products: bool = False,
     own: Sequence[str | int] | None = None,
     name: str | None = None,
 ) -> Made:
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
-    components together, if it is known, and `own` are those that a user chose, in place of those forced in. Errors call
-    the data `name`. The digest is computed at most once.
+    components together, if it is known, and `by_products` as in `make`. `own` are the features that a user chose, in
+    place of those forced in. Errors call the data `name`. The digest is computed at most once.
     """
     if isinstance(X, Made):
         return X
@@ -110,6 +111,7 @@ def made_of(
             weights=sample_weight,
             names=feature_names,
             features=features,
+            by_products=by_products,
             needed=own if own is not None else () if model.forced_in is None else model.forced_in,
             needed_name="forced_in" if own is None else "features",
             name=name or "X",
@@ -173,6 +175,16 @@ def features_asked_for(model: "SparsePCA") -> int | None:
     if is_sequence(k):
         return sum(int(size) for size in k)
     return int(k) * (int(count) if is_whole(count) else 1) if is_whole(k) else None
+
+
+# With more components than this the matrix is worth its cost, even for a method that needs only products.
+MOST_BY_PRODUCTS = 4
+
+
+def needs_only_products(model: "SparsePCA") -> bool:
+    """Say whether a fit asks S for few products, so that its matrix would cost more than it saves."""
+    few = is_whole(model.cardinality) and model.n_components in range(1, MOST_BY_PRODUCTS + 1)
+    return few and model.proof is None and model.joint is None and abilities_of(get_solver(model.method)).products
 
 
 def forced_places(model: "SparsePCA", made: Made) -> Indices:

@@ -82,7 +82,7 @@ class Cancelled:
         self._S = S
         self._kept, L, N = witness.on_kept(S.n_features)
         m = row_levels(L) if most is None else most
-        self.aside: Indices = np.setdiff1d(np.arange(S.n_features), self._kept)
+        self.aside: Indices = np.delete(np.arange(S.n_features), self._kept)
         self._subtract(L, N)
         reach, self._level = self._rows_aside(m)
         self.levels, self.norms = np.zeros(S.n_features), np.zeros(S.n_features)

@@ -282,7 +282,7 @@ def hidden_cases(
     `given` holds bounds on the features kept: the number of features, the bound, and whether it is only about some of
     the supports, so that it says nothing of smaller ones.
     """
-    outside = np.setdiff1d(own, kept)
+    outside = own[~np.isin(own, kept)]
     among = -np.sort(-S.variances[kept])[:q]
     others = -np.sort(-S.variances[outside])[:q]
     excess = S.excess(outside) if len(outside) else 0.0

@@ -10,16 +10,16 @@ import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import eigh
-from laconic.covariance import Covariance, DenseCovariance, largest_eigenpair, smallest_eigenvalue
+from laconic.covariance import DenseCovariance, largest_eigenpair
 from laconic.covariance.matrix import CHEAP_EIGENVALUES
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
 from laconic.search.greedy import ApproximateGreedy, VarianceSorting
-from laconic.search.power import power_supports
+from laconic.search.power import ACCURACY_OF_START, power_supports
 from laconic.search.problem import Abilities, Problem, Solution, Status
-from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, finish, leading, values_of
-from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, filled, improve
+from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, finish, leading_on, values_of
+from laconic.search.swaps import LARGE, filled, improve
 
 # Columns of S of each kind to start from: those of the largest variances, and the longest relative to their variance.
 COLUMNS = 4
@@ -44,12 +44,8 @@ class FewStarts:
         best = Incumbent(problem)
         with problem.monitor.watch():
             problem.monitor.tick("few starts")
-            directions = _starts(problem)
-            if start is not None:
-                own = np.zeros((problem.n_features, 1))
-                own[start] = 1.0
-                directions = np.hstack([directions, own])
-            _offer(problem, best, directions, -min(smallest_eigenvalue(problem.covariance), 0.0))
+            given = [] if start is None else [problem.direction_of(start)]
+            _run(problem, best, np.hstack([_few_starts(problem), *given]))
         return best.solution(Status.HEURISTIC, method=self.name)
 
     def path(self, problem: Problem) -> list[Solution]:
@@ -62,43 +58,32 @@ class FewStarts:
         best = [Incumbent(one) for one in problems]
         with problem.monitor.watch():
             problem.monitor.tick("path")
-            shift = -min(smallest_eigenvalue(problem.covariance), 0.0)
-            starts = _starts(problem)
+            starts = _few_starts(problem)
             neighbour = np.empty((problem.n_features, 0))
-            for one, incumbent in zip(problems, best, strict=True):
-                _offer(one, incumbent, np.hstack([starts, neighbour]), shift)
-                neighbour = self._image(one, incumbent)
-            for one, incumbent in zip(problems[-2::-1], best[-2::-1], strict=True):
-                _offer(one, incumbent, neighbour, shift)
-                neighbour = self._image(one, incumbent)
+            for directions, order in ((starts, slice(None)), (starts[:, :0], slice(-2, None, -1))):
+                for one, incumbent in zip(problems[order], best[order], strict=True):
+                    _run(one, incumbent, np.hstack([directions, neighbour]))
+                    z = incumbent.solution(Status.HEURISTIC, method=self.name).vector(problem.n_features)
+                    neighbour = problem.covariance.product(z)[:, None]
         solutions: list[Solution] = []
         for incumbent in best:
             solution = incumbent.solution(Status.HEURISTIC, method=self.name)
             solutions.append(solutions[-1] if solutions and solution.value < solutions[-1].value else solution)
         return solutions
 
-    def _image(self, problem: Problem, best: Incumbent) -> Floats:
-        """Return S z of the best component so far, as a column."""
-        z = best.solution(Status.HEURISTIC, method=self.name).vector(problem.n_features)
-        return problem.covariance.product(z)[:, None]
 
-
-def _starts(problem: Problem) -> Floats:
-    dense = largest_eigenpair(problem.covariance)[1][:, None]
-    directions = np.hstack([dense, _longest_columns(problem.covariance)])
-    return np.hstack([directions, -dense]) if problem.nonnegative else directions
-
-
-def _longest_columns(covariance: Covariance, seed: int = 0) -> Floats:
-    """Return columns of S: those of the largest variances, and the longest ones relative to their variance."""
+def _few_starts(problem: Problem, seed: int = 0) -> Floats:
+    """Return the dense component, and the columns of S of the largest variances and the longest relative to theirs."""
+    covariance = problem.covariance
     variances = np.maximum(covariance.diagonal, SMALLEST_NORMAL)
     lengths = covariance.column_lengths(seed) / variances
     chosen = [np.argsort(-r, kind="stable")[:COLUMNS] for r in (variances, lengths)]
-    return covariance.columns(np.unique(np.concatenate(chosen)))
+    dense = largest_eigenpair(covariance, seed=seed, tolerance=ACCURACY_OF_START)[1]
+    return np.hstack([problem.both_signs(dense[:, None]), covariance.columns(np.unique(np.concatenate(chosen)))])
 
 
-def _offer(problem: Problem, best: Incumbent, directions: Floats, shift: float) -> None:
-    supports, _ = power_supports(problem, directions, max_iterations=STEPS_OF_A_RUN, keep=EVALUATED, shift=shift)
+def _run(problem: Problem, best: Incumbent, directions: Floats) -> None:
+    supports, _ = power_supports(problem, directions, max_iterations=STEPS_OF_A_RUN, keep=EVALUATED)
     best.offer_all(supports)
 
 
@@ -121,8 +106,6 @@ BATCHES = 8
 # From this many features on, a first support from few starts is much faster than the whole search. With more than so
 # many, no bound is fast enough to follow it.
 STAGED, MOST_STAGED = 100, 4000
-# Exchanges of one start.
-EXCHANGES = 1000
 
 
 @dataclass(frozen=True)
@@ -169,10 +152,9 @@ class Auto:
         """Search. `start` is one more support to improve."""
         n, k = problem.n_features, problem.cardinality
         if k == 1 and not len(problem.forced):
-            solution = VarianceSorting().solve(problem)
             largest = float(problem.covariance.diagonal.max())
             return replace(
-                solution,
+                VarianceSorting().solve(problem),
                 status=Status.COMPLETE,
                 estimate=largest + rounding_margin(problem, largest),
                 witness=TraceWitness(),
@@ -182,24 +164,21 @@ class Auto:
             return self._dense(problem)
         if (count := count_supports(problem)) <= self.exhaustive:
             return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: all of them were compared")
-        few_starts = n > self.core and k > MOST_IN_BLOCK
         if n <= self.core:
-            reason = f"{n} features: truncated power from every column, then swaps"
-        elif few_starts:
-            reason = f"{n} features, {k} in a support: truncated power from the leading directions"
+            search, reason = self._from_every_column, "features: truncated power from every column, then swaps"
+        elif k > MOST_IN_BLOCK:
+            reason = f"features, {k} in a support: truncated power from the leading directions"
+            search = self._from_few_directions
         else:
-            reason = f"{n} features: starts from a core of {self.core}, improved on all by swaps"
+            search, reason = self._from_core, f"features: starts from a core of {self.core}, improved on all by swaps"
         best = Incumbent(problem)
         rounds = 0
         with problem.monitor.watch():
-            if few_starts:
-                rounds = self._from_few_directions(problem, best, start)
-            else:
-                if start is not None:
-                    self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
-                rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
+            if start is not None:
+                self._improve(problem, best, filled(problem, start)[None])
+            rounds = search(problem, best)
         status = Status.LOCAL if k <= LARGE else Status.HEURISTIC
-        return replace(best.solution(status, method=self.name, iterations=rounds), reason=reason)
+        return replace(best.solution(status, method=self.name, iterations=rounds), reason=f"{n} {reason}")
 
     def first(self, problem: Problem) -> Solution | None:
         """Return a support from few starts, or None if `solve` takes hardly longer or no fast bound can follow."""
@@ -208,29 +187,21 @@ class Auto:
             return None
         best = Incumbent(problem)
         with problem.monitor.watch():
-            directions = np.hstack([self._leading_vectors(problem), _longest_columns(problem.covariance, self.seed)])
-            supports, steps = power_supports(problem, directions, max_iterations=POWER_STEPS)
-            starts = self._offer(problem, best, supports)
-            self._improved(problem, best, *starts[0], large=False)
-        return replace(
-            best.solution(Status.LOCAL, method=self.name, iterations=steps if best.support is not None else 0),
-            reason=f"{n} features: truncated power from a few directions, then swaps",
-        )
+            _run(problem, best, _few_starts(problem, self.seed))
+            improve(problem, best)
+        solution = best.solution(Status.LOCAL, method=self.name)
+        return replace(solution, reason=f"{n} features: truncated power from a few directions, then swaps")
 
     def _dense(self, problem: Problem) -> Solution:
-        everything = np.arange(problem.n_features)
-        reason = "all features: the dense principal component"
-        if problem.n_features > CHEAP_EIGENVALUES:
-            pair = largest_eigenpair(problem.covariance, seed=self.seed)
-            solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
-            return replace(solution, reason=reason)
-        solution = finish(problem, everything, Status.COMPLETE, method=self.name)
-        return replace(
-            solution,
-            estimate=solution.value + rounding_margin(problem, solution.value),
-            witness=DualWitness("largest eigenvalue"),
-            reason=reason,
-        )
+        cheap = problem.n_features <= CHEAP_EIGENVALUES
+        pair = None if cheap else largest_eigenpair(problem.covariance, seed=self.seed)
+        status = Status.COMPLETE if cheap else Status.HEURISTIC
+        solution = finish(problem, np.arange(problem.n_features), status, method=self.name, pair=pair)
+        solution = replace(solution, reason="all features: the dense principal component")
+        if not cheap:
+            return solution
+        margin = rounding_margin(problem, solution.value)
+        return replace(solution, estimate=solution.value + margin, witness=DualWitness("largest eigenvalue"))
 
     def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> list[tuple[float, Indices]]:
         """Evaluate supports, keep the best, and return those worth improving with their values, best first."""
@@ -244,56 +215,57 @@ class Auto:
 
     def _from_every_column(self, problem: Problem, best: Incumbent) -> int:
         # The first step from a unit vector is a column of S.
-        columns = problem.covariance.columns(np.arange(problem.n_features))
-        keep = 64 if problem.cardinality <= LARGE else 8
+        return self._from(problem, best, np.arange(problem.n_features), 64 if problem.cardinality <= LARGE else 8)
+
+    def _from(self, problem: Problem, best: Incumbent, features: Indices, keep: int) -> int:
+        """Improve the best supports that power steps reach from some columns of S; return the number of steps."""
+        columns = problem.covariance.columns(features)
         supports, steps = power_supports(problem, columns, max_iterations=POWER_STEPS, keep=keep)
-        self._improve(problem, best, self._offer(problem, best, supports))
+        self._improve(problem, best, supports)
         return steps
 
-    def _from_few_directions(self, problem: Problem, best: Incumbent, start: Indices | None) -> int:
-        if start is not None:
-            self._offer(problem, best, filled(problem, start)[None])
+    def _from_few_directions(self, problem: Problem, best: Incumbent) -> int:
         problem.monitor.tick("probing", best=best.value)
-        vectors = self._leading_vectors(problem)
-        directions = [vectors, np.sqrt(np.maximum(problem.covariance.diagonal, 0.0))[:, None]]
-        if problem.nonnegative:
-            directions.append(-vectors)
-        supports, steps = power_supports(problem, np.hstack(directions), max_iterations=POWER_STEPS, keep=self.polish)
-        self._offer(problem, best, supports)
+        vectors = problem.both_signs(self._leading_vectors(problem))
+        deviations = np.sqrt(np.maximum(problem.covariance.diagonal, 0.0))[:, None]
+        directions = np.hstack([vectors, deviations])
+        supports, steps = power_supports(problem, directions, max_iterations=POWER_STEPS, keep=self.polish)
+        best.offer_all(supports)
         return steps
 
-    def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
-        """Improve the first few starts. Go on with more as long as the first of a batch is not the best of it."""
+    def _improve(self, problem: Problem, best: Incumbent, supports: Indices) -> None:
+        """Improve the first few supports. Go on with more as long as the first of a batch is not the best of it."""
+        starts = self._offer(problem, best, supports)
         large = problem.cardinality > LARGE
         few = 1 if large else self.polish
+        if problem.cardinality > MOST_IN_BLOCK and problem.n_features > self.core:
+            return  # exchanges need the columns of the support
         for begin in range(0, few if large else few * BATCHES, few):
-            reached = [self._improved(problem, best, *start, large=large) for start in starts[begin : begin + few]]
+            reached = [self._improved(problem, best, *start) for start in starts[begin : begin + few]]
             if not reached or max(reached) <= reached[0] * (1 + EQUAL) or max(reached) < best.value * (1 - EQUAL):
                 return
 
-    def _improved(self, problem: Problem, best: Incumbent, value: float, support: Indices, *, large: bool) -> float:
+    def _improved(self, problem: Problem, best: Incumbent, value: float, support: Indices) -> float:
         local = Incumbent(problem)
         local.offer(value, support)
         try:
-            improve(problem, local, max_rounds=EXCHANGES_IF_LARGE if large else EXCHANGES)
+            improve(problem, local)
         finally:
-            assert local.support is not None
-            best.offer(local.value, local.support)
+            best.take(local)
         return local.value
 
-    def _from_core(self, problem: Problem, overall: Incumbent) -> int:
-        # Use a separate incumbent: improve the core's support on all features even if `start` was better so far.
-        best = Incumbent(problem)
+    def _from_core(self, problem: Problem, best: Incumbent) -> int:
+        # Improve the core's support on all features even if `start` was better so far.
+        own = Incumbent(problem)
         try:
             greedy = ApproximateGreedy().solve(problem)
-            self._improve(problem, best, self._offer(problem, best, filled(problem, greedy.support)[None]))
-            steps = self._search_core(problem, best)
+            self._improve(problem, own, filled(problem, greedy.support)[None])
+            steps = self._search_core(problem, own)
             if self._pairs_tell(problem):
-                steps += self._from_strong_rows(problem, best)
+                steps += self._from_strong_rows(problem, own)
             return steps
         finally:
-            if best.support is not None:
-                overall.offer(best.value, best.support)
+            best.take(own)
 
     def _from_strong_rows(self, problem: Problem, best: Incumbent) -> int:
         """Start from the features with the largest sums of the k largest entries of their row.
@@ -308,10 +280,7 @@ class Auto:
         count = ROWS if k <= LARGE else ROWS_IF_LARGE
         chosen = [_strongest(r, pairs.partners, count) for r in (strength, strength / deviations)]
         # The k largest entries of its row are the feature and its partners.
-        starts = covariance.columns(np.unique(np.concatenate(chosen)))
-        supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS, keep=count)
-        self._improve(problem, best, self._offer(problem, best, supports))
-        return steps
+        return self._from(problem, best, np.unique(np.concatenate(chosen)), count)
 
     def _pairs_tell(self, problem: Problem) -> bool:
         """Whether to look at all pairs. Where the variances decay, groups are in the core anyway."""
@@ -333,8 +302,7 @@ class Auto:
             try:
                 steps += self._from_every_column(inner, found)
             finally:
-                if found.support is not None:
-                    best.offer(found.value, core[found.support])
+                best.take(found, core)
             problem.monitor.tick("core", best=best.value)
             direction = self._improve_everywhere(problem, best)
             if best.value <= before * (1 + 1e-9):
@@ -345,20 +313,14 @@ class Auto:
         return steps
 
     def _improve_everywhere(self, problem: Problem, best: Incumbent) -> Floats:
-        """Improve the incumbent on all features by power steps, then by swaps. Return S z."""
-        support = best.support
-        assert support is not None
-        while True:
-            problem.monitor.tick("all features", best=best.value)
-            columns = problem.covariance.columns(support)
-            value, z = leading(columns[support], nonnegative=problem.nonnegative)
-            direction = columns @ z
-            best.offer(value, support)
-            moved = problem.top(direction[:, None])[:, 0]
-            if np.array_equal(moved, support) or values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
-                break
-            support = moved
-        improve(problem, best, max_rounds=EXCHANGES if problem.cardinality <= LARGE else EXCHANGES_IF_LARGE)
+        """Improve the incumbent on all features by power steps, then by swaps. Return S z of the component before."""
+        assert best.support is not None
+        z = leading_on(problem, best.support)[1]
+        problem.monitor.tick("all features", best=best.value)
+        direction = problem.covariance.columns(best.support) @ z
+        supports, _ = power_supports(problem, direction[:, None], max_iterations=POWER_STEPS)
+        best.offer_all(supports)
+        improve(problem, best)
         return direction
 
     def _leading_vectors(self, problem: Problem) -> Floats:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import largest_eigenpair
 from laconic.search.problem import TIE, Abilities, Problem, Solution, Status, tie_breaker
@@ -54,8 +54,7 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
                 count = n - size if candidates is None else min(candidates, n - size)
                 tested = np.sort(np.argpartition(-score, count - 1)[:count])
                 if problem.nonnegative:
-                    supports = np.column_stack([np.repeat(current[None], count, axis=0), tested])
-                    reached = values_of(problem, supports)
+                    reached = values_of(problem, np.column_stack([np.tile(current, (count, 1)), tested]))
                 else:
                     eigenvalues, vectors = eigh(block)
                     reached = added(eigenvalues, vectors.T @ columns[tested, :size].T, variances[tested])
@@ -66,45 +65,31 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
             size += 1
     if size < k:
         missing = range(len(solutions) + max(len(problem.forced), 1), k + 1) if whole else [k]
-        solutions += [_filled(problem.with_cardinality(m), support[:size], method) for m in missing]
+        priority = np.where(outside, variances, np.inf)
+        solutions += [_by_variance(problem.with_cardinality(m), priority, method) for m in missing]
     return solutions
 
 
-def _filled(problem: Problem, support: Indices, method: str) -> Solution:
-    """Fill the support of a stopped run by variance, or take the features of largest variance if they are better."""
-    order = problem.covariance.diagonal.copy()
-    order[support] = np.inf
+def _by_variance(problem: Problem, priority: Floats, method: str) -> Solution:
+    """Return the better support of two for a size that a stopped run did not reach: by `priority`, or by variance."""
+    priority[problem.forced] = np.inf
     best = Incumbent(problem)
-    for candidate in (np.argsort(-order, kind="stable")[: problem.cardinality], problem.largest_variances()):
-        best.offer(float(values_of(problem, candidate[None])[0]), candidate)
+    by_priority = np.argsort(-priority, kind="stable")[: problem.cardinality]
+    best.offer_all(np.stack([np.sort(by_priority), problem.largest_variances()]))
     return best.solution(Status.HEURISTIC, method=method)
 
 
-class _Forward:
-    """A solver that grows a support feature by feature."""
-
-    name: ClassVar[str]
-
-    @property
-    def candidates(self) -> int | None:
-        """How many of the best-ranked features to test exactly at each step; None for all."""
-        return None
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Run the path and return its end."""
-        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for every cardinality up to the problem's."""
-        return forward_path(problem, candidates=self.candidates, method=self.name)
-
-
 @dataclass(frozen=True)
-class Greedy(_Forward):
+class Greedy:
     """Algorithm 2 of the paper (after Moghaddam, Weiss and Avidan 2006): add the feature that raises the value most.
 
     The largest eigenvalue that each feature outside would give is found exactly, for all of them at once, from one
     eigendecomposition of the current block and a scalar equation each: O(n k^2) a step in place of n eigenproblems.
+
+    Attributes
+    ----------
+    candidates
+        How many of the best-ranked features to test exactly at each step; None for all.
 
     Examples
     --------
@@ -114,7 +99,21 @@ class Greedy(_Forward):
     array([0, 1, 8, 9])
     """
 
+    candidates: int | None = None
+
     name: ClassVar[str] = "greedy"
+
+    def __post_init__(self) -> None:
+        if self.candidates is not None and self.candidates < 1:
+            raise ValueError(f"candidates={self.candidates} must be at least 1.")
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Run the path and return its end."""
+        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for every cardinality up to the problem's."""
+        return forward_path(problem, candidates=self.candidates, method=self.name)
 
 
 @dataclass(frozen=True)
@@ -158,57 +157,44 @@ class BackwardGreedy:
                 f"use method='auto', or BackwardGreedy(limit={n}) if you mean it."
             )
         support = np.arange(n)
-        matrix = problem.covariance.submatrix(support)
-        forced = problem.forced_mask
+        matrix, variances = problem.covariance.submatrix(support), problem.covariance.diagonal
         found: dict[int, Solution] = {}
         with problem.monitor.watch():
             while True:
-                if len(support) <= k:
-                    at_size = problem.with_cardinality(len(support))
-                    found[len(support)] = finish(
-                        at_size, support, Status.HEURISTIC, method=self.name, iterations=n - len(support)
-                    )
-                if len(support) == down_to:
+                size = len(support)
+                if size <= k:
+                    status = Status.HEURISTIC
+                    at_size = problem.with_cardinality(size)
+                    found[size] = finish(at_size, support, status, method=self.name, iterations=n - size)
+                if size == down_to:
                     break
-                problem.monitor.tick(f"{self.name}: {len(support)} features left")
-                out = self._least_loss(problem, matrix[np.ix_(support, support)], forced[support])
+                problem.monitor.tick(f"{self.name}: {size} features left")
+                left = self._left(problem, matrix[np.ix_(support, support)])
+                left[np.isin(support, problem.forced)] = -np.inf
+                # Among equal losses remove the last feature, so that the first ones stay.
+                out = np.flatnonzero(left >= left.max() - TIE * abs(left.max()))[-1]
                 support = np.delete(support, out)
-        return [found[size] if size in found else self._cut(problem, size, support) for size in range(down_to, k + 1)]
+        priority = np.where(np.isin(np.arange(n), support), variances, -np.inf)
+        for size in set(range(down_to, k + 1)) - set(found):
+            found[size] = _by_variance(problem.with_cardinality(size), priority, self.name)
+        return [found[size] for size in range(down_to, k + 1)]
 
-    def _least_loss(self, problem: Problem, block: Floats, forced: Mask) -> int:
-        m = len(block)
-        if problem.nonnegative:
-            inside = [np.delete(np.arange(m), i) for i in range(m)]
-            left = np.array([leading(block[np.ix_(i, i)], nonnegative=True)[0] for i in inside])
-        elif m == 2:
-            left = block.diagonal()[::-1].copy()
-        else:
-            left = removed(*eigh(block))
-        left[forced] = -np.inf
-        # Among equal losses remove the last feature, so that the first ones stay.
-        return int(np.flatnonzero(left >= left.max() - TIE * abs(left.max()))[-1])
-
-    def _cut(self, problem: Problem, size: int, support: Indices) -> Solution:
-        """Return a support of a size that a stopped run did not reach, by variance among the features left."""
-        at_size = problem.with_cardinality(size)
-        order = problem.covariance.diagonal + np.where(np.isin(np.arange(problem.n_features), support), 0.0, -np.inf)
-        order[problem.forced] = np.inf
-        best = Incumbent(at_size)
-        best.offer(0.0, np.argsort(-order, kind="stable")[:size])
-        return best.solution(Status.HEURISTIC, method=self.name)
+    def _left(self, problem: Problem, block: Floats) -> Floats:
+        """Return the value that is left without each feature."""
+        if not problem.nonnegative:
+            return removed(*eigh(block))
+        others = [np.delete(np.arange(len(block)), i) for i in range(len(block))]
+        return np.array([leading(block[np.ix_(i, i)], nonnegative=True)[0] for i in others])
 
 
 @dataclass(frozen=True)
-class ApproximateGreedy(_Forward):
+class ApproximateGreedy(Greedy):
     """Algorithm 3 of the paper: add the feature with the largest (a_i'x)^2, x the current component's score direction.
 
     The variance rises by at least that much (the subgradient inequality of the largest eigenvalue), and one product
     with S ranks all features. The whole path up to k costs k columns of S.
 
-    Attributes
-    ----------
-    candidates
-        How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
+    With `candidates` above one this is the p-best variant of the paper.
 
     Examples
     --------
@@ -218,13 +204,9 @@ class ApproximateGreedy(_Forward):
     array([0, 1, 8, 9])
     """
 
-    candidates: int = 1
+    candidates: int | None = 1
 
     name: ClassVar[str] = "approximate-greedy"
-
-    def __post_init__(self) -> None:
-        if self.candidates < 1:
-            raise ValueError(f"candidates={self.candidates} must be at least 1.")
 
 
 @dataclass(frozen=True)
@@ -270,7 +252,7 @@ class Thresholding:
     seed: int = 0
 
     name: ClassVar[str] = "thresholding"
-    abilities: ClassVar[Abilities] = Abilities(seed=True)
+    abilities: ClassVar[Abilities] = Abilities(seed=True, products=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Compute the eigenvector and keep its largest entries."""
@@ -284,6 +266,5 @@ class Thresholding:
 def cut_off(problem: Problem, vector: Floats) -> Incumbent:
     """Return the support of the largest loadings of the leading eigenvector."""
     best = Incumbent(problem)
-    both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
-    best.offer_all(problem.top(both).T)
+    best.offer_all(problem.top(problem.both_signs(vector[:, None])).T)
     return best

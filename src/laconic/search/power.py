@@ -1,7 +1,7 @@
 """The truncated power method, and the generalised power method with an l1 or an l0 penalty."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, eigh
-from laconic.covariance import largest_eigenpair, smallest_eigenvalue
+from laconic.covariance import largest_eigenpair
+from laconic.covariance.deflation import Deflation
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
-from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
+from laconic.search.span import variance_of_span
+from laconic.search.support import EQUAL, Incumbent, finish, leading_on
 
 # Every so many steps, starts with the same support are merged, and a start ends if its support is the same as before.
 SETTLE_EVERY = 5
@@ -41,18 +43,14 @@ def _keys(n: int) -> NDArray[np.uint64]:
     return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
 
 
-def power_supports(
-    problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64, shift: float | None = None
-) -> tuple[Indices, int]:
+def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
     """Run the truncated power method from all columns of `directions` together. A step is one product with S.
 
     Starts that reach the same support are merged, and those whose support stays the same are done, so that the batch
-    soon shrinks to a few. Return the `keep` best distinct supports reached, each in a row, and the number of steps. A
-    caller that knows it gives the `shift` d with S + d I semidefinite.
+    soon shrinks to a few. Return the `keep` best distinct supports reached, each in a row, and the number of steps.
     """
     covariance = problem.covariance
-    if shift is None:
-        shift = -min(smallest_eigenvalue(covariance), 0.0)
+    shift = covariance.power_shift
     keys = _keys(problem.n_features)
     settled: list[tuple[NDArray[np.uint64], Indices, Floats]] = []
     before = np.empty(0, dtype=np.uint64)
@@ -103,7 +101,7 @@ class TruncatedPower:
     seed: int = 0
 
     name: ClassVar[str] = "truncated-power"
-    abilities: ClassVar[Abilities] = Abilities(seed=True)
+    abilities: ClassVar[Abilities] = Abilities(seed=True, products=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the leading eigenvector."""
@@ -113,18 +111,13 @@ class TruncatedPower:
             if start is None:
                 problem.monitor.tick("leading eigenvector")
                 _, vector = largest_eigenpair(problem.covariance, seed=self.seed, tolerance=ACCURACY_OF_START)
-                directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+                directions = problem.both_signs(vector[:, None])
             else:
-                directions = np.zeros((problem.n_features, 1))
-                directions[start] = 1.0
+                directions = problem.direction_of(start)
             supports, steps = power_supports(problem, directions, max_iterations=self.max_iterations)
             best.offer_all(supports)
         status = Status.ITERATION_LIMIT if steps == self.max_iterations else Status.HEURISTIC
         return best.solution(status, method=self.name, iterations=steps)
-
-
-# A component counts as dependent if at most this much of its length is outside the span of the earlier ones.
-DEPENDENT = 1e-8
 
 
 class _Together:
@@ -141,25 +134,20 @@ class _Together:
     def offer(self, directions: Floats) -> None:
         """Take the supports of the largest entries of each column if they explain more together."""
         covariance = self.problems[0].covariance
-        n, m = directions.shape
-        basis, images = np.zeros((n, m)), np.zeros((n, m))
-        total, found = 0.0, []
-        for j, (problem, column) in enumerate(zip(self.problems, directions.T, strict=True)):
-            support = problem.top(column[:, None])[:, 0]
-            Q, SQ = basis[:, :j], images[:, :j]
-            pair = _leading_beside(problem, support, Q[support], SQ[support], Q.T @ SQ)
-            found.append((support, pair))
-            new = np.zeros(n)
-            new[support] = pair[1]
-            for _ in range(2):
-                new -= Q @ (Q.T @ new)
-            length = float(np.linalg.norm(new))
-            if length > DEPENDENT:
-                basis[:, j] = new / length
-                images[:, j] = covariance.product(basis[:, j])
-                total += float(basis[:, j] @ images[:, j])
+        deflation = Deflation(covariance, "orthogonalized-projection")
+        vectors, supports = np.zeros(directions.shape), []
+        for j, problem in enumerate(self.problems):
+            support = problem.top(directions[:, [j]])[:, 0]
+            vectors[support, j] = leading_on(replace(problem, covariance=deflation.current), support)[1]
+            supports.append(support)
+            if j < len(self.problems) - 1:
+                deflation.remove(vectors[:, j])
+        images = covariance.product(vectors)
+        total = variance_of_span(vectors, images)
         if total > self._total + EQUAL * abs(total):
-            self._total, self._found = total, found
+            values = np.einsum("ij,ij->j", vectors, images).tolist()
+            pairs = [(values[j], vectors[support, j]) for j, support in enumerate(supports)]
+            self._total, self._found = total, list(zip(supports, pairs, strict=True))
 
     def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
         """Return the best. If the search stopped before it found any, return the features of largest variance."""
@@ -170,19 +158,6 @@ class _Together:
             finish(problem, support, status, method=method, iterations=iterations, pair=pair)
             for problem, (support, pair) in zip(self.problems, self._found, strict=True)
         ]
-
-
-def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
-    """Return the best component on a support after the span of an orthonormal Q is projected out of S.
-
-    `Q` and `SQ` are the rows of Q and SQ on the support; `inner` is Q'SQ.
-    """
-    if not Q.shape[1]:
-        return leading_on(problem, support)
-    block, across = problem.covariance.submatrix(support), SQ @ Q.T
-    left = block - across - across.T + Q @ inner @ Q.T
-    z = leading(0.5 * (left + left.T), nonnegative=problem.nonnegative)[1]
-    return float(z @ block @ z), z
 
 
 @dataclass(frozen=True)
@@ -237,9 +212,8 @@ class GeneralizedPower:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the feature of largest variance."""
-        weights = np.zeros((problem.n_features, 1))
-        weights[int(problem.covariance.diagonal.argmax()) if start is None else start] = 1.0
-        return self._run(problem, weights, _Together([problem]))[0]
+        begin = np.array([problem.covariance.diagonal.argmax()]) if start is None else start
+        return self._run(problem, problem.direction_of(begin), _Together([problem]))[0]
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
         """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
@@ -258,7 +232,7 @@ class GeneralizedPower:
 
     def _run(self, problem: Problem, weights: Floats, best: _Together) -> list[Solution]:
         covariance = problem.covariance
-        shift = -min(smallest_eigenvalue(covariance), 0.0)
+        shift = covariance.power_shift
         mu = 1.0 / np.arange(1, weights.shape[1] + 1)
         gamma = np.zeros(len(mu))
         before = -np.inf

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from laconic.core.arrays import PROVED, Floats, Indices, Mask
+from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import EVERYTHING, Scope, optimal_in_words, proof_in_words
@@ -19,7 +19,7 @@ from laconic.proof.witness import Witness
 
 
 class Status(Enum):
-    """How a search ended. The value of each member tells the user what that means or what to do.
+    """How a search ended. Each member, as a string, tells the user what that means or what to do.
 
     See Also
     --------
@@ -47,21 +47,12 @@ class Status(Enum):
     TIME_LIMIT = "Time limit reached: this is the best result so far. A larger time_limit may improve it."
     INTERRUPTED = "Interrupted: this is the best result so far."
 
-    _template: str
-
-    def __new__(cls, template: str) -> "Status":
-        """Make a member. Its value is the sentence about all supports."""
-        member = object.__new__(cls)
-        member._template = template
-        member._value_ = template.format(supports="", setting="")
-        return member
-
     def __str__(self) -> str:
-        return str(self.value)
+        return self.said_of(EVERYTHING)
 
     def said_of(self, scope: Scope) -> str:
         """Return the sentence about some of the supports only."""
-        return self._template.format(supports=scope.supports, setting=scope.setting)
+        return str(self.value).format(supports=scope.supports, setting=scope.setting)
 
 
 def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *, limited: bool) -> Status:
@@ -144,13 +135,6 @@ class Problem:
         """The number of features."""
         return self.covariance.n_features
 
-    @property
-    def forced_mask(self) -> Mask:
-        """True at the features forced in."""
-        mask = np.zeros(self.n_features, dtype=bool)
-        mask[self.forced] = True
-        return mask
-
     def at_hand(self) -> "Problem":
         """Return the problem on the features at hand: itself if all of them are."""
         hand = self.covariance.at_hand
@@ -169,6 +153,16 @@ class Problem:
         # Deflation may leave negative variances.
         diagonal = self.covariance.diagonal
         return self.top((diagonal - min(float(diagonal.min()), 0.0))[:, None])[:, 0]
+
+    def both_signs(self, vectors: Floats) -> Floats:
+        """Return vectors to start from, each a column; their negatives, too, if no loading may be negative."""
+        return np.hstack([vectors, -vectors]) if self.nonnegative else vectors
+
+    def direction_of(self, support: Indices) -> Floats:
+        """Return a column to start from that is one on a support and zero elsewhere."""
+        direction = np.zeros((self.n_features, 1))
+        direction[support] = 1.0
+        return direction
 
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, and always the forced ones.
@@ -308,6 +302,8 @@ class Abilities:
         itself, up to the problem's cardinality.
     improvable
         A proof that meets a better support may put it in the place of the solver's own.
+    products
+        The solver needs few products with S, and no matrix.
     together
         The solver finds all components together, without deflation: it has a method
         ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
@@ -318,6 +314,7 @@ class Abilities:
     seed: bool = False
     penalty: bool = False
     improvable: bool = False
+    products: bool = False
     together: bool = False
     disjoint: bool = False
 

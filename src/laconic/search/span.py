@@ -217,13 +217,12 @@ def exchange(
     """
     r = state.vectors.shape[1]
     since, done = 0, 0
-    place = 0
     while since < r and done < rounds * r:
         problem.monitor.tick("components together", best=state.value)
-        before = state.value
+        before, place = state.value, done % r
         _improve(problem.with_cardinality(cardinalities[place]), state, place, tested)
         since = 0 if state.value > before + worth * abs(before) else since + 1
-        place, done = (place + 1) % r, done + 1
+        done += 1
 
 
 class _Others:

@@ -151,24 +151,23 @@ class Incumbent:
         """The best support so far."""
         return None if self._best is None else self._best[1]
 
-    def offer(self, value: float, support: Indices) -> bool:
-        """Take a support if it is better. Return whether it is strictly better."""
-        support = np.sort(support)
-        if self._best is None:
+    def offer(self, value: float, support: Indices) -> None:
+        """Take a support if it is better, or if it is equal and comes first."""
+        support, margin = np.sort(support), EQUAL * abs(self.value)
+        if self._best is None or value > self.value + margin:
             self._best = (value, support)
-            return True
-        margin = EQUAL * abs(self._best[0])
-        if value > self._best[0] + margin:
-            self._best = (value, support)
-            return True
-        if value >= self._best[0] - margin and tuple(support) < tuple(self._best[1]):
-            self._best = (max(value, self._best[0]), support)
-        return False
+        elif value >= self.value - margin and tuple(support) < tuple(self._best[1]):
+            self._best = (max(value, self.value), support)
 
     def offer_all(self, supports: Indices) -> None:
         """Take the best of some supports, one in each row, if it is better."""
         for value, support in zip(values_of(self.problem, supports), supports, strict=True):
             self.offer(float(value), support)
+
+    def take(self, other: "Incumbent", features: Indices | None = None) -> None:
+        """Take the support of another search if it is better; the search may have been among some features only."""
+        if other.support is not None:
+            self.offer(other.value, other.support if features is None else features[other.support])
 
     def solution(self, status: Status, *, method: str, iterations: int = 0) -> Solution:
         """Return the best. If the search stopped before it found any, return the features of largest variance."""

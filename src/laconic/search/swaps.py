@@ -18,7 +18,7 @@ REMOVALS = 32
 TESTED = 8
 # Supports above this size are large. The component without one feature is then estimated by a few power steps, which is
 # enough to rank. One exchange gains little and costs more, so only a few are made.
-LARGE, POWER_STEPS, EXCHANGES_IF_LARGE = 64, 4, 5
+LARGE, POWER_STEPS, EXCHANGES_IF_LARGE, EXCHANGES = 64, 4, 5, 1000
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Swaps:
     array([0, 1, 8, 9])
     """
 
-    max_iterations: int = 1000
+    max_iterations: int = EXCHANGES
 
     name: ClassVar[str] = "swaps"
 
@@ -83,22 +83,23 @@ def filled(problem: Problem, support: Indices) -> Indices:
     return problem.top(direction[:, None])[:, 0]
 
 
-def improve(problem: Problem, best: Incumbent, *, max_rounds: int) -> int:
+def improve(problem: Problem, best: Incumbent, *, max_rounds: int | None = None) -> int:
     """Exchange features of the incumbent while that helps; return the number of rounds."""
     covariance = problem.covariance
+    if max_rounds is None:
+        max_rounds = EXCHANGES if problem.cardinality <= LARGE else EXCHANGES_IF_LARGE
     variances = covariance.diagonal
     assert best.support is not None
     support = best.support.copy()
     if problem.n_features == problem.cardinality:
         return 0
     columns = covariance.columns(support)
-    forced = problem.forced_mask
     value = best.value
     for done in range(max_rounds):
         problem.monitor.tick("swaps", best=best.value)
         block = columns[support]
         block = 0.5 * (block + block.T)
-        leave = _leaving(problem, block, forced[support])
+        leave = _leaving(problem, block, np.isin(support, problem.forced))
         if not len(leave):
             return done
         stay, without, z = _without(problem, block, leave)
