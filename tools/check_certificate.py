@@ -834,15 +834,15 @@ def by_tree(w, S, k, inside, depth):
             if end not in alive or end in members:
                 raise RejectedError("A node of the tree is not divided by an open feature.")
             pending += [(alive, np.union1d(members, [end])), (alive[alive != end], members)]
+        elif end not in (-1, -2) or (end == -1 and not rounds):
+            raise RejectedError("A node of the tree has no end.")
         elif empty(alive, members, k):
             continue
-        elif end == -1 and rounds:
+        elif end == -1:
             p = point_of(rounds[-1][0], S.part(alive), np.searchsorted(alive, members), alive, S.n)
             best = max(best, above(p.top(), p.paid(k)))
-        elif end == -2:
-            best = max(best, by_listing(None, S.part(alive), k, np.searchsorted(alive, members), depth))
         else:
-            raise RejectedError("A node of the tree has no end.")
+            best = max(best, by_listing(None, S.part(alive), k, np.searchsorted(alive, members), depth))
     if next(nodes, None) is not None:
         raise RejectedError("The tree has a node that belongs to no case.")
     return best

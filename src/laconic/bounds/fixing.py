@@ -337,6 +337,8 @@ LOST = 1e-3
 LEVEL_DIGITS, WEIGHT_DIGITS = 22, 8
 # The weights are near their limits after so many rounds. They lie between this and its inverse.
 WEIGHT_ROUNDS, LEAST_WEIGHT = 100, 1e-9
+# Then rows of N whose squared length has grown by more than this factor are shortened, in so many rounds at most.
+FITS, FIT_ROUNDS, LARGEST_EXCESS = 1 + 1e-4, 100, 1e4
 # The share of the bound below which a cost is negligible.
 NEGLIGIBLE = 1e-9
 # Codes are in units of the levels of their rows. If an entry is more than so many units, small units are raised.
@@ -355,7 +357,9 @@ def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int
         h = own_norm_price(N)
         norm_price = float(h[~inside].max(initial=0.0))
         # Rows of N that cost next to nothing hold nothing. The price would not allow for rounding.
-        weights = np.where(h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate), _weights(N), 0.0)
+        holds = h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate)
+        half = 0.5 * (m[:, None] + m)
+        weights = _fitted(_weights(N, holds), 2 * (D - np.clip(D, -half, half)), N)
         own.append(h[inside])
     else:
         own.append(np.zeros(int(np.count_nonzero(inside))))
@@ -393,16 +397,16 @@ def _codes(shares: Floats, steps: float, *, wide: bool) -> Indices:
     return np.asarray(np.rint(within * steps) + beyond, dtype=np.intp)
 
 
-def _weights(N: Floats) -> Floats:
-    """Return w with N_ij : N_ji = w_i : w_j as nearly as possible; at the optimum of the relaxation this is exact.
+def _weights(N: Floats, holds: Mask) -> Floats:
+    """Return w with N_ij : N_ji = w_i : w_j as nearly as possible; for rows that X uses this is exact at the optimum.
 
     The ratio of the sums of row i and column i, with N_ji divided by w_j in the column, is w_i. This is used in turns.
-    Rows without entries, as that of a feature inside may be, have the weight zero and no part in this.
+    Rows that hold nothing, as that of a feature inside may, have the weight zero and no part in this.
     """
     size = np.abs(N)
     np.fill_diagonal(size, 0.0)
     size /= max(float(size.max(initial=0.0)), SMALLEST_NORMAL)
-    used = size.sum(axis=1) > LEAST_WEIGHT
+    used = holds & (size.sum(axis=1) > LEAST_WEIGHT)
     size, w = size[np.ix_(used, used)], np.ones(np.count_nonzero(used))
     rows = size.sum(axis=1)
     for _ in range(WEIGHT_ROUNDS if used.any() else 0):
@@ -411,6 +415,27 @@ def _weights(N: Floats) -> Floats:
     weights = np.zeros(len(N))
     weights[used] = w
     return weights
+
+
+def _fitted(w: Floats, pairs: Floats, N: Floats) -> Floats:
+    """Return weights that give no row of N more than it has, as nearly as possible.
+
+    A longer row has a smaller diagonal at the same price, and M a larger one, and perhaps a larger eigenvalue.
+    `pairs` are the sums N_ij + N_ji to be divided. Rows that get too much hand a part to the others, in turns.
+    """
+    rest = N.copy()
+    np.fill_diagonal(rest, 0.0)
+    own, squares = np.einsum("ij,ij->i", rest, rest), pairs * pairs
+    np.fill_diagonal(squares, 0.0)
+    for _ in range(FIT_ROUNDS):
+        both = w[:, None] + w
+        share = np.divide(w[:, None], both, out=np.zeros_like(both), where=both > 0)
+        excess = np.einsum("ij,ij,ij->i", squares, share, share) / np.maximum(own, SMALLEST_NORMAL)
+        if float(excess[w > 0].max(initial=0.0)) <= FITS:
+            break
+        smaller = w / np.sqrt(np.clip(excess, 1.0, LARGEST_EXCESS))
+        w = np.where(w > 0, np.maximum(smaller / float(smaller.max()), LEAST_WEIGHT), 0.0)
+    return w
 
 
 def rounded_to(x: Floats, digits: int) -> Floats:

@@ -162,22 +162,21 @@ def feasible_value(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -
 def _shrunk(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float:
     """Return Tr S(cX + (1 - c) diag X) with the largest c in [0, 1] for which every constraint holds."""
     X = F @ F.T
-    d = X.diagonal().copy()
+    # Rows of zeros are left out, but features known to be in the support keep their part of the right sides.
+    d, free_count = X.diagonal().copy(), k - int(inside.sum())
     used = d > 0
     X, d, inside = X[np.ix_(used, used)], d[used], inside[used]
-    rest = np.abs(X).sum(axis=1) - d
-    s = int(inside.sum())
-    free = ~inside
+    rest, free = np.abs(X).sum(axis=1) - d, ~inside
     # The rows not inside: sum (d + c r)^2 / d <= k (k - s), a quadratic in c. A row inside: d + c r <= sqrt(k d).
-    c = _root(float((rest[free] ** 2 / d[free]).sum()), 2 * float(rest[free].sum()), float(d[free].sum()) - k * (k - s))
-    if s:
-        room = np.sqrt(k * d[inside]) - d[inside]
-        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], SMALLEST_NORMAL), np.inf).min()))
+    d_free, r = d[free], rest[free]
+    c = _root(float((r**2 / d_free).sum()), 2 * float(r.sum()), float(d_free.sum()) - k * free_count)
+    room = (np.sqrt(k * d) - d) / np.maximum(rest, SMALLEST_NORMAL)
+    c = min(c, float(room[inside].min(initial=np.inf)))
     if norms:
         square = ((X**2).sum(axis=1) - d**2) / d
-        c = min(c, _root(float(square[free].sum()), 0.0, float(d[free].sum()) - (k - s)))
-        if s:
-            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], SMALLEST_NORMAL)).min()))
+        c = min(c, _root(float(square[free].sum()), 0.0, float(d_free.sum()) - free_count))
+        room = np.sqrt(np.maximum(1 - d, 0) / np.maximum(square, SMALLEST_NORMAL))
+        c = min(c, float(room[inside].min(initial=np.inf)))
     c = min(max(c, 0.0), 1.0)
     inner, on_diagonal = float(np.einsum("ij,ij->", S[np.ix_(used, used)], X)), float(S.diagonal()[used] @ d)
     return c * inner + (1 - c) * on_diagonal
