@@ -879,10 +879,10 @@ def nodes_of(w):
         N /= np.where(v[:, None] + v > 0, v[:, None] + v, 1.0)
         q = (N**2).sum(axis=1)
         L[np.diag_indices(n)] = own_levels(g, m)
-        N[np.diag_indices(n)] = np.where(c > 0, c - q / (4 * np.where(c > 0, c, 1.0)), -np.sqrt(q))
+        N[np.diag_indices(n)] = own_norms(c, q)
         w = {"inside": inside, "kept": kept, "levels": L, "norms": N if (D != P).any() else None, "price": price}
-        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m}
-        return w, [(take(0, one()), take(0, one()), take(1, 1)) for _ in range(count)]
+        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m, "squares": q}
+        return w, [(take(0, one()), take(0, one()), take(1, 2)) for _ in range(count)]
 
     with np.errstate(all="ignore"):
         while places[0] < len(lists[0]):
@@ -896,6 +896,11 @@ def own_levels(g, m):
     return np.where(g > 0, np.where(m <= 2 * g, g, m - m * m / (4 * np.where(g > 0, g, 1.0))), -m)
 
 
+def own_norms(h, q):
+    """Return the diagonal of rows of N that cost about h, given the squares of the rest of each row."""
+    return np.where(h > 0, h - q / (4 * np.where(h > 0, h, 1.0)), -np.sqrt(q))
+
+
 def empty(alive, members, k):
     return len(alive) < k or len(members) > k or not np.isin(members, alive).all()
 
@@ -906,8 +911,11 @@ def decided(w, out, into, price, S, k, alive, members):
     if len(np.intersect1d(out, into)):
         raise RejectedError("A decision puts a feature both out and in.")
     raised, levels = np.flatnonzero(np.isin(w["kept"], out)), w["levels"].copy()
-    levels[raised, raised] = own_levels(price, w["most"][raised])
-    p = point_of({**w, "levels": levels}, S.part(alive), known, alive, S.n)
+    levels[raised, raised] = own_levels(price[0], w["most"][raised])
+    norms = None if w["norms"] is None else w["norms"].copy()
+    if norms is not None:
+        norms[raised, raised] = own_norms(price[1], w["squares"][raised])
+    p = point_of({**w, "levels": levels, "norms": norms}, S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)

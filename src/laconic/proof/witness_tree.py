@@ -51,6 +51,12 @@ def diagonal_at(price: Floats, most: Floats) -> Floats:
     return np.asarray(np.where(price > 0, np.where(most <= 2.0 * price, price, steep), -most))
 
 
+def norm_diagonal_at(price: Floats | float, squares: Floats) -> Floats:
+    """Return the diagonal of rows of N that cost about a price, given the sum of squares of the rest of each row."""
+    steep = price - squares / (4.0 * np.where(np.greater(price, 0), price, 1.0))
+    return np.asarray(np.where(np.greater(price, 0), steep, -np.sqrt(squares)))
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """A dual point on the features kept, packed.
@@ -70,16 +76,20 @@ class Point:
     floor: float
     codes: Indices  # of the pairs i < j, row by row
 
-    def unpacked(self, raised: Indices | None = None, price: float = 0.0) -> DualWitness:
-        """Return the point as a witness. The rows of L of the features `raised` get another price."""
+    def unpacked(self, raised: Indices | None = None, price: float = 0.0, norm_price: float = 0.0) -> DualWitness:
+        """Return the point as a witness. The rows of L and N of the features `raised` get other prices."""
         point = self._unpacked
         if raised is None or not len(raised):
             return point
         assert point.levels is not None
         rows = np.flatnonzero(np.isin(self.kept, raised))
-        levels = point.levels.copy()
+        levels, norms = point.levels.copy(), point.norms
         levels[rows, rows] = diagonal_at(np.full(len(rows), price), self.most[rows])
-        return replace(point, levels=levels)
+        if norms is not None:
+            norms = norms.copy()
+            norms[rows, rows] = 0.0
+            norms[rows, rows] = norm_diagonal_at(norm_price, np.einsum("ij,ij->i", norms[rows], norms[rows]))
+        return replace(point, levels=levels, norms=norms)
 
     @cached_property
     def _unpacked(self) -> DualWitness:
@@ -99,9 +109,7 @@ class Point:
         if rest.any():
             both = self.weights[:, None] + self.weights
             N = rest * (2.0 * self.weights[:, None] / np.where(both > 0, both, 1.0))
-            square = np.einsum("ij,ij->i", N, N)
-            steep = norm_price - square / (4.0 * np.where(norm_price > 0, norm_price, 1.0))
-            np.fill_diagonal(N, np.where(norm_price > 0, steep, -np.sqrt(square)))
+            np.fill_diagonal(N, norm_diagonal_at(norm_price, np.einsum("ij,ij->i", N, N)))
         return DualWitness("row levels", levels=L, norms=N, inside=self.inside, kept=self.kept, price=self.price)
 
 
@@ -109,14 +117,16 @@ class Point:
 class Decision:
     """Features that a dual point puts out or in at a node.
 
-    Let C be the cost of the point, g_i the prices, G the largest price of a feature not inside, and t = lmax(M). A
-    support of the node that contains i has at most the value t + C - k (G - g_i). A support that does not contain i has
-    at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
+    Let C be the cost of the point, g_i and h_i the prices, G and H the largest prices of a feature not inside, and
+    t = lmax(M). A support of the node that contains i has at most the value t + C - k (G - g_i) - (H - h_i). A support
+    that does not contain i has at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as
+    t, which gives c_j and g_j, and h_j is zero.
     """
 
     out: Indices  # put out by the first bound
     into: Indices  # put in by the second bound
-    price: float = 0.0  # the price of the rows kept that are put out
+    price: float = 0.0  # the price of the rows of L kept that are put out,
+    norm_price: float = 0.0  # and of those of N
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +222,7 @@ def _written(node: TreeNode) -> TreeWitness:
     Whole numbers: how many rounds there are; for each of them the features kept, those inside, the number of bytes of
     a code, the number of decisions, and for each of these the features put out and put in; then the end. Each list of
     features begins with its length. Floats: for each round `price`, `norm_price`, `steps`, `floor`, `own`, `most` and
-    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
+    `weights`, and the prices of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
     256 times the upper byte and the lower byte, from -128 to 127, as their sum.
     """
     rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
@@ -246,7 +256,7 @@ def _written_point(point: Point) -> TreeWitness:
 
 def _written_decision(decision: Decision) -> TreeWitness:
     cases = np.concatenate([_listed(decision.out), _listed(decision.into)])
-    return TreeWitness(cases, np.array([decision.price]), np.empty(0, dtype=np.int8))
+    return TreeWitness(cases, np.array([decision.price, decision.norm_price]), np.empty(0, dtype=np.int8))
 
 
 def _listed(features: Indices) -> Indices:
@@ -303,7 +313,7 @@ class _Reader:
 
     def _decision(self) -> Decision:
         out, into = self._features(), self._features()
-        return Decision(out, into, float(self._take(1, 1)[0]))
+        return Decision(out, into, *self._take(1, 2).tolist())
 
 
 class Case:
@@ -381,7 +391,7 @@ class Case:
         out, into = checked_features(decision.out, n, "out"), checked_features(decision.into, n, "into")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
-        witness, most = self._on_alive(point, point.unpacked(out, decision.price))
+        witness, most = self._on_alive(point, point.unpacked(out, decision.price, decision.norm_price))
         if not np.isin(witness.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
         changed = Cancelled(self._part, witness, most)
