@@ -660,12 +660,10 @@ class Point:
         if np.ndim(sizes):
             self.rounding = gamma(4) * float(sizes.sum(axis=1).max()) * (1 + gamma(n + 8))
         self.aside = np.setdiff1d(np.arange(n), self.places)
-        self.diagonal = S.variances[self.aside]
+        self.rest = self.diagonal = S.variances[self.aside]
         own = np.zeros(len(self.places))
         if L is not None:
-            size = np.abs(L)
-            np.fill_diagonal(size, 0.0)
-            own = size.max(axis=1, initial=0.0)
+            own = np.abs(L - np.diag(L.diagonal())).max(axis=1, initial=0.0)
         limits = own if limits is None else limits
         if len(self.aside):
             cross = 2 * np.abs(S.S[np.ix_(self.places, self.aside)])
@@ -689,18 +687,14 @@ class Point:
         """Let the diagonal of M for features put out grow to the largest eigenvalue of the rest."""
         chosen = np.isin(self.aside, out)
         if chosen.any():
-            tops = [*self.rest[~chosen], *np.linalg.eigvalsh(self.M)[-1:]] if len(self.M) else self.rest[~chosen]
-            top = max(tops, default=-math.inf)
+            top = max([*self.rest[~chosen], *np.linalg.eigvalsh(self.M)[-1:]], default=-math.inf)
             self.free_diagonal(np.where(chosen, np.minimum(self.c, self.diagonal - top), self.c))
 
     def top(self, without=None):
         """Return an upper bound on the largest eigenvalue of M, perhaps without one feature."""
-        stay, alone = self.places != without, self.rest_without(without)
+        stay, alone = self.places != without, self.rest[self.aside != without].tolist()
         tops = [largest_eigenvalue(self.M[np.ix_(stay, stay)])] if stay.any() else []
         return above(max([*tops, *alone]), self.rounding)
-
-    def rest_without(self, feature):
-        return self.rest[self.aside != feature].tolist() if len(self.aside) else []
 
     def paid(self, k, out=None):
         """Return the most that k features pay, those known among them, and one of `out` if given."""
@@ -736,22 +730,18 @@ def point_of(w, S, inside, alive=None, n=None):
     if not np.isin(known, number_of).all() or not np.isin(np.searchsorted(number_of, known), inside).all():
         raise RejectedError("A witness takes features for granted that need not be in a support.")
     known = np.searchsorted(number_of, known)
-    levels, norms, kept = w["levels"], w["norms"], w["kept"]
+    kept = None if w["kept"] is None else features(w["kept"], n)
+    side = S.n if kept is None else len(kept)
+    L, N = (None if w[part] is None else floats(w[part], (side, side)) for part in ("levels", "norms"))
     if kept is None:
         refuse(alive is not None, "A point of a tree must say which features it keeps.")
-        L = None if levels is None else floats(levels, (S.n, S.n))
-        return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
-    kept = features(kept, n)
-    if levels is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
+        return Point(w, S, known, L, N)
+    if L is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
         raise RejectedError("A witness with features kept has levels, perhaps norms, and nothing else.")
-    L = floats(levels, (len(kept), len(kept)))
-    N = None if norms is None else floats(norms, (len(kept), len(kept)))
-    size = np.abs(L)
-    np.fill_diagonal(size, 0.0)
     stays = np.flatnonzero(np.isin(kept, number_of))
     cut = np.ix_(stays, stays)
     places = np.searchsorted(number_of, kept[stays])
-    most = np.abs(w["most"]) if "most" in w else size.max(axis=1)
+    most = np.abs(w["most"]) if "most" in w else np.abs(L - np.diag(L.diagonal())).max(axis=1)
     return Point(w, S, known, L[cut], None if N is None else N[cut], places, most[stays])
 
 
@@ -915,7 +905,7 @@ def decided(w, out, into, price, S, k, alive, members):
     norms = None if w["norms"] is None else w["norms"].copy()
     if norms is not None:
         norms[raised, raised] = own_norms(price[1], w["squares"][raised])
-    p = point_of({**w, "levels": levels, "norms": norms}, S.part(alive), known, alive, S.n)
+    p = point_of(w | {"levels": levels, "norms": norms}, S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)
