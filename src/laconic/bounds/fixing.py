@@ -25,17 +25,16 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS, eigh, eigvalsh, largest_eigenvalue
 from laconic.covariance import DenseCovariance
 from laconic.proof.witness import no_features
+from laconic.proof.witness_dual import level_costs, norm_costs, row_levels
 from laconic.proof.witness_tree import LARGEST_CODE, Branch, Decision, Point, norm_diagonal_at
 from laconic.relaxations.rows import (
     Aside,
     RowLevels,
     RowLevelSolution,
     free_diagonal,
-    level_of_each_row,
-    own_norm_price,
-    own_price,
     priced_levels,
     priced_norms,
+    squares_of_rest,
 )
 from laconic.search import Exhaustive
 from laconic.search.problem import Problem
@@ -71,7 +70,7 @@ class DecidedFeatures:
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
-        self._most = level_of_each_row(relaxed.levels) if most is None else most
+        self._most = row_levels(relaxed.levels) if most is None else most
         self._levels_aside = aside.levels(self._most)
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
@@ -104,14 +103,14 @@ class DecidedFeatures:
         zeros = np.zeros(len(relaxed.keep))
         self._squares, self._norm_diagonal, self._norm_price = zeros, zeros, 0.0
         if relaxed.norms is not None:
-            prices, self._norm_diagonal = own_norm_price(relaxed.norms), relaxed.norms.diagonal()
-            self._squares = np.einsum("ij,ij->i", relaxed.norms, relaxed.norms) - self._norm_diagonal**2
+            prices, self._norm_diagonal = norm_costs(relaxed.norms), relaxed.norms.diagonal()
+            self._squares = squares_of_rest(relaxed.norms)
             self._norm_price = float(prices[self._free[relaxed.keep]].max(initial=0.0))
 
     def _out_aside(self, top: float) -> None:
         """Test the features set aside. Their rows of N are zero."""
         # Their rows of L are cancelled, so their diagonal entries may rise to the largest eigenvalue.
-        own = own_price(self._S.diagonal()[self._aside] - top, self._levels_aside)
+        own = level_costs(self._S.diagonal()[self._aside] - top, self._levels_aside)
         k, G = self._relaxed.cardinality, self._relaxed.price
         self._put_out(self._aside[top - k * (G - own) - self._norm_price < self._room])
 
@@ -226,6 +225,16 @@ class Outcome:
     settled: float  # a bound on all supports of the node that are neither candidates nor in `node`
     relaxations: int  # the number of relaxations solved
 
+    def containing(self, features: Indices) -> "Outcome":
+        """Return the result for the supports that contain some features."""
+        if self.node is None or not len(features):
+            return self
+        branch, probed = self.branch.containing(features), self.node.features
+        left = replace(
+            self.node, inside=branch.case.members, branch=branch, features=probed[~np.isin(probed, features)]
+        )
+        return replace(self, branch=branch, node=None if branch.case.empty else left)
+
 
 class Processor:
     """Bounds nodes, and decides as many of their features as the dual points allow.
@@ -285,7 +294,9 @@ class Processor:
         weight = node.start.diagonal.copy()
         weight[np.isin(node.alive, node.inside)] = -1.0
         order = np.argsort(-weight, kind="stable")[: min(PROBED_FEATURES, len(node.open))]
-        return outcome(replace(node, features=node.alive[order]))
+        # Its memory of the last steps takes much space, and would not be used.
+        start = node.start.restricted(np.arange(len(node.alive)))
+        return outcome(replace(node, features=node.alive[order], start=start))
 
     def _proved(self, node: Node, relaxed: RowLevelSolution, beat: float) -> tuple[Point, float]:
         """Bound a node by a point with few digits, and return the point with the bound.
@@ -296,7 +307,7 @@ class Processor:
         enough = beat if slack >= 0 else relaxed.estimate - LOST * slack
         coarse = slack > COARSE_FROM * abs(beat)
         sizes = LARGEST_CODES[0 if coarse else 1 :]
-        points = (packed(relaxed, node.alive, self._scale, largest) for largest in sizes)
+        points = packed(relaxed, node.alive, self._scale, sizes)
         point, proved = node.branch.bounded(points, enough * self._scale)
         return point, proved.value / self._scale
 
@@ -371,46 +382,42 @@ NEGLIGIBLE = 1e-9
 LARGEST_SHARE = 16.0
 
 
-def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int) -> Point:
-    """Return the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
+def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, sizes: tuple[int, ...]) -> Iterator[Point]:
+    """Yield the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
     L, N, keep = relaxed.levels, relaxed.norms, relaxed.keep
     inside = np.isin(keep, relaxed.inside)
-    m = rounded_to(level_of_each_row(L), LEVEL_DIGITS)
-    D, weights, own = 0.5 * (L + L.T), np.ones(len(L)), [own_price(L.diagonal(), m)[inside]]
-    norm_price = 0.0
+    m = rounded_to(row_levels(L), LEVEL_DIGITS)
+    half = 0.5 * (m[:, None] + m)
+    D, weights, h = 0.5 * (L + L.T), np.ones(len(L)), np.zeros(len(L))
     if N is not None:
         D += 0.5 * (N + N.T)
-        h = own_norm_price(N)
-        norm_price = float(h[~inside].max(initial=0.0))
+        h = norm_costs(N)
         # Rows of N that cost next to nothing hold nothing. The price would not allow for rounding.
         holds = h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate)
-        half = 0.5 * (m[:, None] + m)
         weights = _fitted(_weights(N, holds), 2 * (D - np.clip(D, -half, half)), N)
-        own.append(h[inside])
-    else:
-        own.append(np.zeros(int(np.count_nonzero(inside))))
-    half = 0.5 * (m[:, None] + m)
     pairs = np.triu_indices(len(L), 1)
     D, half = D[pairs], half[pairs]
-    sizes = np.abs(D)
     # The entries of rows with small levels may be large. Then their unit is larger than the levels.
-    floor = float(sizes.max(initial=0.0)) / LARGEST_SHARE if (sizes > LARGEST_SHARE * half).any() else 0.0
+    large = (np.abs(D) > LARGEST_SHARE * half).any()
+    floor = float(np.abs(D).max(initial=0.0)) / LARGEST_SHARE if large else 0.0
     unit = np.maximum(half, floor)
     shares = np.divide(D, unit, out=np.zeros_like(D), where=unit > 0)
-    # An entry as large as its levels stays so.
-    steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
-    return Point(
+    point = Point(
         kept=alive[keep],
         inside=alive[relaxed.inside],
         price=relaxed.price * scale,
-        norm_price=norm_price * scale,
-        own=np.concatenate(own) * scale,
+        norm_price=float(h[~inside].max(initial=0.0)) * scale,
+        own=np.concatenate([level_costs(L.diagonal(), m)[inside], h[inside]]) * scale,
         most=m * scale,
         weights=rounded_to(weights, WEIGHT_DIGITS),
-        steps=steps,
+        steps=1.0,
         floor=floor * scale,
-        codes=_codes(shares, steps, wide=largest > LARGEST_CODE),
+        codes=no_features(),
     )
+    for largest in sizes:
+        # An entry as large as its levels stays so.
+        steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
+        yield replace(point, steps=steps, codes=_codes(shares, steps, wide=largest > LARGEST_CODE))
 
 
 def _codes(shares: Floats, steps: float, *, wide: bool) -> Indices:
@@ -449,9 +456,7 @@ def _fitted(w: Floats, pairs: Floats, N: Floats) -> Floats:
     A longer row has a smaller diagonal at the same price, and M a larger one, and perhaps a larger eigenvalue.
     `pairs` are the sums N_ij + N_ji to be divided. Rows that get too much hand a part to the others, in turns.
     """
-    rest = N.copy()
-    np.fill_diagonal(rest, 0.0)
-    own, squares = np.einsum("ij,ij->i", rest, rest), pairs * pairs
+    own, squares = squares_of_rest(N), pairs * pairs
     np.fill_diagonal(squares, 0.0)
     for _ in range(FIT_ROUNDS):
         both = w[:, None] + w

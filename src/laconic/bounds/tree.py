@@ -24,7 +24,7 @@ from laconic.search.support import EQUAL, Incumbent, values_of
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.005)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 # A probe's bound is low if its distance to the value to beat is at most this share of the node's.
-LOW = 0.25
+LOW = 0.5
 
 
 class Run:
@@ -125,6 +125,9 @@ class Run:
         If a probe leaves nothing, its feature is in every support worth finding. A feature without which the bound is
         far lower divides the node, too. If there is none, the one with the lowest bound without it does.
         """
+        if not len(node.features):
+            # All its weightiest features were decided together with its parent's: relax it again, or list it.
+            return [self.process(node, self.beat)]
         outcomes: list[Outcome] = []
         bounds: list[float] = []
         low = self.beat + LOW * (node.bound - self.beat)
@@ -135,11 +138,11 @@ class Run:
             if min(bounds[begin:]) > low:
                 break
         used = [i for i, bound in enumerate(bounds) if bound <= low] or [int(np.argmin(bounds))]
-        features = node.features
-        for i in used:
-            feature = int(features[i])
-            within = node.within(feature)
-            node.branch.divided(feature, outcomes[i].branch, within.branch)
+        chosen = node.features[used]
+        for place, i in enumerate(used):
+            outcomes[i] = outcomes[i].containing(chosen[:place])
+            within = node.within(int(chosen[place]))
+            node.branch.divided(int(chosen[place]), outcomes[i].branch, within.branch)
             node = within
         return [*(outcomes[i] for i in used), self.process(node, self.beat)]
 

@@ -16,7 +16,7 @@ and h_ij = (m_i + m_j)/2. The part of that sum that lies in [-h_ij, h_ij] costs 
 divided between L_ij and L_ji. The rest goes to N. The diagonals follow from the prices. See `Point`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -225,42 +225,30 @@ def _written(node: TreeNode) -> TreeWitness:
     `weights`, and the prices of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
     256 times the upper byte and the lower byte, from -128 to 127, as their sum.
     """
-    rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
-    return _assembled(rounds, node.end)
+    return _assembled([(_written_point(part.point), part.decisions) for part in node.rounds], node.end)
 
 
-def _assembled(rounds: list[tuple[TreeWitness, list[TreeWitness]]], end: int) -> TreeWitness:
-    parts = [_whole_numbers(len(rounds))]
+def _assembled(rounds: Sequence[tuple[TreeWitness, Sequence[Decision]]], end: int) -> TreeWitness:
+    """Return the arrays of a node, given those of its points."""
+    parts = [_part([len(rounds)])]
     for point, decisions in rounds:
-        parts += [point, _whole_numbers(len(decisions)), *decisions]
-    return TreeWitness.joined([*parts, _whole_numbers(end)])
+        parts += [point, _part([len(decisions)])]
+        parts += [_part([len(d.out), *d.out, len(d.into), *d.into], [d.price, d.norm_price]) for d in decisions]
+    return TreeWitness.joined([*parts, _part([end])])
 
 
-def _whole_numbers(*numbers: int) -> TreeWitness:
-    return TreeWitness(np.array(numbers, dtype=np.intp), np.empty(0), np.empty(0, dtype=np.int8))
+def _part(cases: list[int], numbers: Iterable[float] = (), codes: Codes | None = None) -> TreeWitness:
+    codes = np.empty(0, dtype=np.int8) if codes is None else codes
+    return TreeWitness(np.array(cases, dtype=np.intp), np.array([*numbers], dtype=np.float64), codes)
 
 
-def _written_point(point: Point) -> TreeWitness:
-    wide = bool(np.abs(point.codes).max(initial=0) > LARGEST_CODE)
-    cases = [_listed(point.kept), _listed(point.inside), np.array([1 + wide])]
-    numbers = [
-        np.array([point.price, point.norm_price, point.steps, point.floor]),
-        point.own,
-        point.most,
-        point.weights,
-    ]
-    upper = (point.codes + 128) >> 8
-    codes = [upper.astype(np.int8), (point.codes - 256 * upper).astype(np.int8)][1 - wide :]
-    return TreeWitness(np.concatenate(cases).astype(np.intp), np.concatenate(numbers), np.concatenate(codes))
-
-
-def _written_decision(decision: Decision) -> TreeWitness:
-    cases = np.concatenate([_listed(decision.out), _listed(decision.into)])
-    return TreeWitness(cases, np.array([decision.price, decision.norm_price]), np.empty(0, dtype=np.int8))
-
-
-def _listed(features: Indices) -> Indices:
-    return np.concatenate([[len(features)], features]).astype(np.intp)
+def _written_point(p: Point) -> TreeWitness:
+    wide = bool(np.abs(p.codes).max(initial=0) > LARGEST_CODE)
+    upper = (p.codes + 128) >> 8
+    codes = [upper.astype(np.int8), (p.codes - 256 * upper).astype(np.int8)][1 - wide :]
+    cases = [len(p.kept), *p.kept, len(p.inside), *p.inside, 1 + wide]
+    numbers = [p.price, p.norm_price, p.steps, p.floor, *p.own, *p.most, *p.weights]
+    return _part(cases, numbers, np.concatenate(codes))
 
 
 class _Reader:
@@ -356,6 +344,10 @@ class Case:
         if feature not in self.alive or feature in self.members:
             raise ValueError(f"A node of the tree is not divided correctly: feature {feature} is not open.")
         return np.array([feature])
+
+    def containing(self, features: Indices) -> "Case":
+        """Return the supports that contain some features."""
+        return self._of(self.alive, np.union1d(self.members, features))
 
     def is_part_of(self, other: "Case") -> bool:
         """Whether these supports are among some others of the same matrix."""
@@ -465,6 +457,12 @@ class Branch:
         """Return the root of a tree on all supports of k features that contain those inside."""
         return cls(Case(S, k, np.arange(S.n_features), inside))
 
+    def containing(self, features: Indices) -> "Branch":
+        """Return the part of the node whose supports contain some features. All bounds hold for it, too."""
+        part = Branch(self.start.containing(features))
+        part.case, part._rounds, part._listed = self.case.containing(features), [*self._rounds], self._listed
+        return part
+
     def bounded(self, points: Iterable[Point], enough: float) -> tuple[Point, Proved]:
         """Begin a round: bound the supports that remain by the first of some points that is enough, or by the last."""
         for point in points:
@@ -488,7 +486,7 @@ class Branch:
         if not proved.value <= most:
             return None
         last = self._rounds[-1]
-        last.decisions.append(_written_decision(decision))
+        last.decisions.append(decision)
         last.excluded = max(last.excluded, proved)
         self.case = self.case.after(decision)
         return proved
@@ -541,7 +539,7 @@ class Branch:
 class _PackedRound:
     point: TreeWitness
     proved: Proved  # the bound by the point
-    decisions: list[TreeWitness] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     excluded: Proved = NO_SUPPORT  # the bound of the supports that the decisions exclude
 
 
