@@ -233,7 +233,10 @@ class Outcome:
         left = replace(
             self.node, inside=branch.case.members, branch=branch, features=probed[~np.isin(probed, features)]
         )
-        return replace(self, branch=branch, node=None if branch.case.empty else left)
+        if branch.case.empty:
+            branch.listed()
+            return replace(self, branch=branch, node=None)
+        return replace(self, branch=branch, node=left)
 
 
 class Processor:
