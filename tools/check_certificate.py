@@ -660,12 +660,10 @@ class Point:
         if np.ndim(sizes):
             self.rounding = gamma(4) * float(sizes.sum(axis=1).max()) * (1 + gamma(n + 8))
         self.aside = np.setdiff1d(np.arange(n), self.places)
-        self.diagonal = S.variances[self.aside]
+        self.rest = self.diagonal = S.variances[self.aside]
         own = np.zeros(len(self.places))
         if L is not None:
-            size = np.abs(L)
-            np.fill_diagonal(size, 0.0)
-            own = size.max(axis=1, initial=0.0)
+            own = np.abs(L - np.diag(L.diagonal())).max(axis=1, initial=0.0)
         limits = own if limits is None else limits
         if len(self.aside):
             cross = 2 * np.abs(S.S[np.ix_(self.places, self.aside)])
@@ -689,18 +687,14 @@ class Point:
         """Let the diagonal of M for features put out grow to the largest eigenvalue of the rest."""
         chosen = np.isin(self.aside, out)
         if chosen.any():
-            tops = [*self.rest[~chosen], *np.linalg.eigvalsh(self.M)[-1:]] if len(self.M) else self.rest[~chosen]
-            top = max(tops, default=-math.inf)
+            top = max([*self.rest[~chosen], *np.linalg.eigvalsh(self.M)[-1:]], default=-math.inf)
             self.free_diagonal(np.where(chosen, np.minimum(self.c, self.diagonal - top), self.c))
 
     def top(self, without=None):
         """Return an upper bound on the largest eigenvalue of M, perhaps without one feature."""
-        stay, alone = self.places != without, self.rest_without(without)
+        stay, alone = self.places != without, self.rest[self.aside != without].tolist()
         tops = [largest_eigenvalue(self.M[np.ix_(stay, stay)])] if stay.any() else []
         return above(max([*tops, *alone]), self.rounding)
-
-    def rest_without(self, feature):
-        return self.rest[self.aside != feature].tolist() if len(self.aside) else []
 
     def paid(self, k, out=None):
         """Return the most that k features pay, those known among them, and one of `out` if given."""
@@ -736,22 +730,18 @@ def point_of(w, S, inside, alive=None, n=None):
     if not np.isin(known, number_of).all() or not np.isin(np.searchsorted(number_of, known), inside).all():
         raise RejectedError("A witness takes features for granted that need not be in a support.")
     known = np.searchsorted(number_of, known)
-    levels, norms, kept = w["levels"], w["norms"], w["kept"]
+    kept = None if w["kept"] is None else features(w["kept"], n)
+    side = S.n if kept is None else len(kept)
+    L, N = (None if w[part] is None else floats(w[part], (side, side)) for part in ("levels", "norms"))
     if kept is None:
         refuse(alive is not None, "A point of a tree must say which features it keeps.")
-        L = None if levels is None else floats(levels, (S.n, S.n))
-        return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
-    kept = features(kept, n)
-    if levels is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
+        return Point(w, S, known, L, N)
+    if L is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
         raise RejectedError("A witness with features kept has levels, perhaps norms, and nothing else.")
-    L = floats(levels, (len(kept), len(kept)))
-    N = None if norms is None else floats(norms, (len(kept), len(kept)))
-    size = np.abs(L)
-    np.fill_diagonal(size, 0.0)
     stays = np.flatnonzero(np.isin(kept, number_of))
     cut = np.ix_(stays, stays)
     places = np.searchsorted(number_of, kept[stays])
-    most = np.abs(w["most"]) if "most" in w else size.max(axis=1)
+    most = np.abs(w["most"]) if "most" in w else np.abs(L - np.diag(L.diagonal())).max(axis=1)
     return Point(w, S, known, L[cut], None if N is None else N[cut], places, most[stays])
 
 
@@ -880,10 +870,10 @@ def nodes_of(w):
         N /= np.where(v[:, None] + v > 0, v[:, None] + v, 1.0)
         q = (N**2).sum(axis=1)
         L[np.diag_indices(n)] = own_levels(g, m)
-        N[np.diag_indices(n)] = np.where(c > 0, c - q / (4 * np.where(c > 0, c, 1.0)), -np.sqrt(q))
+        N[np.diag_indices(n)] = own_norms(c, q)
         w = {"inside": inside, "kept": kept, "levels": L, "norms": N if (D != P).any() else None, "price": price}
-        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m}
-        return w, [(take(0, one()), take(0, one()), take(1, 1)) for _ in range(count)]
+        w |= {"multiplier": None, "factor": None, "directions": None, "shift": 0, "most": m, "squares": q}
+        return w, [(take(0, one()), take(0, one()), take(1, 2)) for _ in range(count)]
 
     with np.errstate(all="ignore"):
         while places[0] < len(lists[0]):
@@ -897,6 +887,11 @@ def own_levels(g, m):
     return np.where(g > 0, np.where(m <= 2 * g, g, m - m * m / (4 * np.where(g > 0, g, 1.0))), -m)
 
 
+def own_norms(h, q):
+    """Return the diagonal of rows of N that cost about h, given the squares of the rest of each row."""
+    return np.where(h > 0, h - q / (4 * np.where(h > 0, h, 1.0)), -np.sqrt(q))
+
+
 def empty(alive, members, k):
     return len(alive) < k or len(members) > k or not np.isin(members, alive).all()
 
@@ -907,8 +902,11 @@ def decided(w, out, into, price, S, k, alive, members):
     if len(np.intersect1d(out, into)):
         raise RejectedError("A decision puts a feature both out and in.")
     raised, levels = np.flatnonzero(np.isin(w["kept"], out)), w["levels"].copy()
-    levels[raised, raised] = own_levels(price, w["most"][raised])
-    p = point_of({**w, "levels": levels}, S.part(alive), known, alive, S.n)
+    levels[raised, raised] = own_levels(price[0], w["most"][raised])
+    norms = None if w["norms"] is None else w["norms"].copy()
+    if norms is not None:
+        norms[raised, raised] = own_norms(price[1], w["squares"][raised])
+    p = point_of(w | {"levels": levels, "norms": norms}, S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)

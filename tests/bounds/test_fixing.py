@@ -124,6 +124,6 @@ def test_a_packed_point_bounds_as_well(inside, k):
         S[:6, :6] += 4.0
         case = Case(DenseCovariance(S), k, np.arange(40), np.array(inside, dtype=int))
         relaxed = RowLevels(max_iterations=200).solve(S, k, inside=np.array(inside, dtype=int))
-        many, few = (case.bounded(packed(relaxed, np.arange(40), 1.0, digits)).value for digits in (32639, 127))
+        many, few = (case.bounded(point).value for point in packed(relaxed, np.arange(40), 1.0, (32639, 127)))
         assert many <= relaxed.estimate * (1 + 1e-4)
         assert few <= relaxed.estimate * (1 + 1e-2)

@@ -278,3 +278,17 @@ def test_values_of_the_literature_are_proved(name, k, value):
     assert solution.value <= solution.estimate <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness):
         assert proved_upper(S, k, solution.witness) <= solution.estimate * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_features_divide_a_node_at_once(seed, monkeypatch):
+    """Even if every probe counts as low, the bound is true, and the proof is complete."""
+    monkeypatch.setattr("laconic.bounds.tree.LOW", 1.0)
+    monkeypatch.setattr("laconic.bounds.fixing.SUPPORTS_ONE_BY_ONE", 10)
+    S = np.corrcoef(np.random.default_rng(seed).standard_normal((20, 14)), rowvar=False)
+    problem = Problem(DenseCovariance(S), 4)
+    found = TreeSearch().search(problem, Auto().solve(problem))
+    best = truth(S, 4)
+    assert found.value == pytest.approx(best, rel=1e-12)
+    assert best * (1 - 1e-13) <= found.bound.value <= best * (1 + 1e-6)
+    assert best * (1 - 1e-13) <= proved_upper(S, 4, found.bound.witness) <= found.bound.value * (1 + 1e-12)

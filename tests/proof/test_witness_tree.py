@@ -96,7 +96,8 @@ class Planter:
             some = alive if rng.random() < 0.1 else free
             out = some[side[some] < 0.3]
             into = free[side[free] > 0.85]
-            rounds.append(Round(point, (Decision(out, into, float(point.price * rng.choice([1, 0.7, -0.1]))),)))
+            prices = np.array([point.price, point.norm_price]) * rng.choice([1, 0.7, -0.1], 2)
+            rounds.append(Round(point, (Decision(out, into, *prices.tolist()),)))
             alive, members = np.setdiff1d(alive, out), np.union1d(members, into)
             if not len(alive) or not np.isin(members, alive).all():
                 break
@@ -116,7 +117,9 @@ def with_points(tree, change):
 
     def changed(part):
         point, factor = change(part.point)
-        return Round(point, tuple(replace(d, price=d.price * factor) for d in part.decisions))
+        return Round(
+            point, tuple(replace(d, price=d.price * factor, norm_price=d.norm_price * factor) for d in part.decisions)
+        )
 
     return TreeWitness.of([replace(node, rounds=tuple(changed(part) for part in node.rounds)) for node in tree.nodes()])
 
@@ -307,7 +310,7 @@ def branching(feature=0, leaves=2):
 def deciding(out=(), into=(), *, members=(), **point):
     """A root that is divided once if members are asked for, and a node with one decision."""
     values = {"kept": np.arange(6), "price": 0.1, "most": np.zeros(6), **point}
-    decision = Decision(np.array(out, dtype=int), np.array(into, dtype=int), 0.1)
+    decision = Decision(np.array(out, dtype=int), np.array(into, dtype=int), 0.1, 0.2)
     node = TreeNode((Round(point_on(**values), (decision,)),))
     return TreeWitness.of([TreeNode(end=members[0]), TreeNode(), node] if members else [node])
 

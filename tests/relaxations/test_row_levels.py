@@ -12,11 +12,12 @@ from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_pitprops
 from laconic.proof import prove
+from laconic.proof.witness_dual import level_costs
 from laconic.relaxations import rows as row_levels
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
-from laconic.relaxations.rows import RowLevels, free_diagonal, own_price, quick_row_levels
+from laconic.relaxations.rows import RowLevels, free_diagonal, quick_row_levels
 from laconic.search import Auto
 from laconic.search.problem import Problem
 from matrices import KINDS, gaussian, size_of, truth
@@ -219,7 +220,7 @@ def test_what_cannot_be_solved_is_refused():
 def test_price_of_a_row_is_the_least(c, m):
     """The least g >= 0 with c + m r <= g (1 + r)^2 for every r >= 0, and the largest c that costs no more."""
     r = np.linspace(0, 200, 400_001)
-    price = float(own_price(np.array([c]), np.array([m]))[0])
+    price = float(level_costs(np.array([c]), np.array([m]))[0])
     assert price == pytest.approx(max(((c + m * r) / (1 + r) ** 2).max(), 0.0), rel=1e-6, abs=1e-9)
     if price > 0:
         assert free_diagonal(np.array([m]), price)[0] == pytest.approx(max(c, price if m <= 2 * price else c))

@@ -2,13 +2,13 @@
 
 Decisions about single features by a dual point: in no better support, or in every better support.
 At a node with the features I inside, let M = S - sym L - sym N, and let C be the cost of L and N, so that lmax(M) + C
-bounds every support of the node. Let G be the price that each feature not inside pays for its row of L.
+bounds every support of the node. Let G and H be the prices that each feature not inside pays for its rows of L and N.
 
-Out. For a support that contains i the row of i may be priced alone. Then it pays g_i in place of G once, and the value
-of the support is at most lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger. That
-costs little if M_ii has room below some t just above lmax(M): with M = V diag(l) V', several diagonal entries may rise
-by d_i together and no eigenvalue passes t if sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound is below the value
-to beat, feature i is put out.
+Out. For a support that contains i the rows of i may be priced alone. Then it pays g_i and h_i in place of G and H once,
+and the value of the support is at most lmax(M) + C - k(G - g_i) - (H - h_i). A smaller diagonal of L or N makes the
+prices smaller and M_ii larger. That costs little if M_ii has room below some t just above lmax(M): with
+M = V diag(l) V', several diagonal entries may rise by d_i together and no eigenvalue passes t if
+sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound is below the value to beat, feature i is put out.
 
 In. A support without i has a value of at most lmax(M without row and column i) + C. If that is below the value to
 beat, feature i is put in. If l_2 < t < l_1, then lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
@@ -24,27 +24,30 @@ import numpy as np
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS, eigh, eigvalsh, largest_eigenvalue
 from laconic.covariance import DenseCovariance
-from laconic.proof.witness_tree import LARGEST_CODE, Branch, Decision, Point
+from laconic.proof.witness import no_features
+from laconic.proof.witness_dual import level_costs, norm_costs, row_levels
+from laconic.proof.witness_tree import LARGEST_CODE, Branch, Decision, Point, norm_diagonal_at
 from laconic.relaxations.rows import (
     Aside,
     RowLevels,
     RowLevelSolution,
     free_diagonal,
-    level_of_each_row,
-    own_norm_price,
-    own_price,
     priced_levels,
     priced_norms,
+    squares_of_rest,
 )
 from laconic.search import Exhaustive
 from laconic.search.problem import Problem
 
 # t is lmax(M) plus these multiples of (bound - value to beat). A larger t gives more features room, and costs more.
-LIFTS = (0.1, 1.0, 4.0)
-# All features that each need less than this share of the room are tried together first, which often succeeds.
-LIKELY = 0.5
-# Otherwise those are taken whose shares add up to less than this, so that they have room despite rounding errors.
-SURE = 0.9
+LIFTS = (0.03, 0.1, 0.3, 1.0, 4.0)
+# The parts of the saving that come from the rows of L; the rest comes from those of N. The best part is used.
+FROM_LEVELS = (0.0, 0.5, 1.0)
+# All features that each need less than this share of the room are tried together first, which often succeeds. Then
+# fewer are tried, down to those whose shares add up to less than SURE: they have room despite rounding errors.
+LIKELY, SURE = 0.5, 0.9
+# The same t is tried again, without the features that are out, while at least so many features are put out.
+WORTH_ANOTHER = 5
 
 
 class DecidedFeatures:
@@ -67,20 +70,22 @@ class DecidedFeatures:
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
-        self._most = level_of_each_row(relaxed.levels) if most is None else most
+        self._most = row_levels(relaxed.levels) if most is None else most
         self._levels_aside = aside.levels(self._most)
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[Decision] = []
-        no_features = np.empty(0, dtype=np.intp)
         self.into = np.flatnonzero(self._in(values, vectors))
         if len(self.into):
-            self.steps.append(Decision(no_features, self.into))
-        gone = np.zeros(n, dtype=bool)
+            self.steps.append(Decision(no_features(), self.into))
+        self._gone = np.zeros(n, dtype=bool)
+        self._price_norms(relaxed)
         top = max(float(values[-1]), self._top_aside)
+        self._out_aside(top)
         for lift in LIFTS:
-            self._out(M, values, vectors, top + lift * max(top - self._room, self._margin), gone)
-        self.out = np.flatnonzero(gone)
+            while self._out(M, values, vectors, top + lift * max(top - self._room, self._margin)) >= WORTH_ANOTHER:
+                pass
+        self.out = np.flatnonzero(self._gone)
 
     def _in(self, values: Floats, vectors: Floats) -> Mask:
         """Test for each feature whether the bound without it is below the value to beat."""
@@ -93,39 +98,58 @@ class DecidedFeatures:
         result[relaxed.keep] = self._free[relaxed.keep] & (weight < -1e-8 * scale)
         return result
 
-    def _out(self, M: Floats, values: Floats, vectors: Floats, top: float, gone: Mask) -> None:
-        """Test for each feature whether the bound with it, its own row priced alone, is below the value to beat."""
-        S, relaxed, room = self._S, self._relaxed, self._room
-        k, G, keep = relaxed.cardinality, relaxed.price, relaxed.keep
-        # A feature whose price is at most this is put out.
-        afford = G - (top - room) * (1 + 1e-9) / k
-        if not 0 < afford < G:
-            return
-        m, c = self._most, relaxed.levels.diagonal()
-        need = np.maximum(c - free_diagonal(m, afford), 0.0)
-        share = need * ((vectors**2) @ (1.0 / (top - values)))
-        share[~self._free[keep] | gone[keep]] = np.inf
-        order = np.argsort(share, kind="stable")
-        sure = np.zeros(len(keep), dtype=bool)
-        sure[order[np.cumsum(share[order]) < SURE]] = True
-        raised, largest = np.zeros(len(keep)), float(values[-1])
-        for chosen in (share < LIKELY, sure):
-            trial = np.where(chosen, need, 0.0)
-            reached = largest_eigenvalue(M + np.diag(trial))
-            if reached <= top:
-                raised, largest = trial, reached
+    def _price_norms(self, relaxed: RowLevelSolution) -> None:
+        """Set H, and the squares and diagonals of the rows of N."""
+        zeros = np.zeros(len(relaxed.keep))
+        self._squares, self._norm_diagonal, self._norm_price = zeros, zeros, 0.0
+        if relaxed.norms is not None:
+            prices, self._norm_diagonal = norm_costs(relaxed.norms), relaxed.norms.diagonal()
+            self._squares = squares_of_rest(relaxed.norms)
+            self._norm_price = float(prices[self._free[relaxed.keep]].max(initial=0.0))
+
+    def _out_aside(self, top: float) -> None:
+        """Test the features set aside. Their rows of N are zero."""
+        # Their rows of L are cancelled, so their diagonal entries may rise to the largest eigenvalue.
+        own = level_costs(self._S.diagonal()[self._aside] - top, self._levels_aside)
+        k, G = self._relaxed.cardinality, self._relaxed.price
+        self._put_out(self._aside[top - k * (G - own) - self._norm_price < self._room])
+
+    def _put_out(self, features: Indices, price: float = 0.0, norm_price: float = 0.0) -> None:
+        if len(features):
+            self._gone[features] = True
+            self.steps.append(Decision(features, no_features(), price, norm_price))
+
+    def _out(self, M: Floats, values: Floats, vectors: Floats, top: float) -> int:
+        """Put out features kept whose rows cost so much less alone that t = `top` is enough; return how many."""
+        relaxed, keep = self._relaxed, self._relaxed.keep
+        excess = (top - self._room) * (1 + 1e-9)
+        if excess <= 0 or top <= values[-1]:
+            return 0
+        room = (vectors**2) @ (1.0 / (top - values))
+        decided = ~self._free[keep] | self._gone[keep]
+        fits, need, prices = 0, room, (0.0, 0.0)
+        for part in FROM_LEVELS:
+            price = relaxed.price - part * excess / relaxed.cardinality
+            norm_price = self._norm_price - (1 - part) * excess
+            if min(price, norm_price) < 0 or price == 0:
+                continue
+            rise = np.maximum(relaxed.levels.diagonal() - free_diagonal(self._most, price), 0.0)
+            rise += np.maximum(self._norm_diagonal - norm_diagonal_at(norm_price, self._squares), 0.0)
+            rise[decided] = np.inf
+            count = int(np.count_nonzero(np.cumsum(np.sort(rise * room)) < SURE))
+            if count > fits:
+                fits, need, prices = count, rise, (price, norm_price)
+        order = np.argsort(need * room, kind="stable")
+        count = max(fits, int(np.count_nonzero(need * room < LIKELY))) if fits else 0
+        while count:
+            chosen = order[:count]
+            raised = M.copy()
+            raised[chosen, chosen] += need[chosen]
+            if largest_eigenvalue(raised) <= top:
+                self._put_out(np.sort(keep[chosen]), *prices)
                 break
-        else:
-            chosen = np.zeros(len(keep), dtype=bool)
-        largest = max(largest, self._top_aside)
-        out = np.zeros(len(S), dtype=bool)
-        out[keep] = chosen & (largest - k * (G - own_price(c - raised, m)) < room)
-        # The rows of features set aside are cancelled, so their diagonal entries may rise to the largest eigenvalue.
-        own = own_price(S.diagonal()[self._aside] - largest, self._levels_aside)
-        out[self._aside] = (largest - k * (G - own) < room) & ~gone[self._aside]
-        if out.any():
-            gone |= out
-            self.steps.append(Decision(np.flatnonzero(out), np.empty(0, dtype=np.intp), afford))
+            count = fits + (count - fits) // 2 if count > fits else 0
+        return count
 
 
 # Up to this many supports of a node are evaluated one by one: that takes about as long as one relaxation.
@@ -201,6 +225,19 @@ class Outcome:
     settled: float  # a bound on all supports of the node that are neither candidates nor in `node`
     relaxations: int  # the number of relaxations solved
 
+    def containing(self, features: Indices) -> "Outcome":
+        """Return the result for the supports that contain some features."""
+        if self.node is None or not len(features):
+            return self
+        branch, probed = self.branch.containing(features), self.node.features
+        left = replace(
+            self.node, inside=branch.case.members, branch=branch, features=probed[~np.isin(probed, features)]
+        )
+        if branch.case.empty:
+            branch.listed()
+            return replace(self, branch=branch, node=None)
+        return replace(self, branch=branch, node=left)
+
 
 class Processor:
     """Bounds nodes, and decides as many of their features as the dual points allow.
@@ -260,7 +297,9 @@ class Processor:
         weight = node.start.diagonal.copy()
         weight[np.isin(node.alive, node.inside)] = -1.0
         order = np.argsort(-weight, kind="stable")[: min(PROBED_FEATURES, len(node.open))]
-        return outcome(replace(node, features=node.alive[order]))
+        # Its memory of the last steps takes much space, and would not be used.
+        start = node.start.restricted(np.arange(len(node.alive)))
+        return outcome(replace(node, features=node.alive[order], start=start))
 
     def _proved(self, node: Node, relaxed: RowLevelSolution, beat: float) -> tuple[Point, float]:
         """Bound a node by a point with few digits, and return the point with the bound.
@@ -271,7 +310,7 @@ class Processor:
         enough = beat if slack >= 0 else relaxed.estimate - LOST * slack
         coarse = slack > COARSE_FROM * abs(beat)
         sizes = LARGEST_CODES[0 if coarse else 1 :]
-        points = (packed(relaxed, node.alive, self._scale, largest) for largest in sizes)
+        points = packed(relaxed, node.alive, self._scale, sizes)
         point, proved = node.branch.bounded(points, enough * self._scale)
         return point, proved.value / self._scale
 
@@ -288,7 +327,8 @@ class Processor:
         cost += 0.0 if N is None else priced_norms(N.copy(), k, inside)
         unpacked = replace(relaxed, levels=L, norms=N, price=price, cost=cost, state=None)
         for step in DecidedFeatures(S, unpacked, beat, point.most / self._scale).steps:
-            yield Decision(node.alive[step.out], node.alive[step.into], step.price * self._scale)
+            prices = (step.price * self._scale, step.norm_price * self._scale)
+            yield Decision(node.alive[step.out], node.alive[step.into], *prices)
 
     def _few(self, node: Node) -> bool:
         """Whether a node has so few supports that they are evaluated one by one."""
@@ -345,46 +385,42 @@ NEGLIGIBLE = 1e-9
 LARGEST_SHARE = 16.0
 
 
-def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, largest: int) -> Point:
-    """Return the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
+def packed(relaxed: RowLevelSolution, alive: Indices, scale: float, sizes: tuple[int, ...]) -> Iterator[Point]:
+    """Yield the dual point of a relaxation on the features alive, in units of the problem, with codes up to a size."""
     L, N, keep = relaxed.levels, relaxed.norms, relaxed.keep
     inside = np.isin(keep, relaxed.inside)
-    m = rounded_to(level_of_each_row(L), LEVEL_DIGITS)
-    D, weights, own = 0.5 * (L + L.T), np.ones(len(L)), [own_price(L.diagonal(), m)[inside]]
-    norm_price = 0.0
+    m = rounded_to(row_levels(L), LEVEL_DIGITS)
+    half = 0.5 * (m[:, None] + m)
+    D, weights, h = 0.5 * (L + L.T), np.ones(len(L)), np.zeros(len(L))
     if N is not None:
         D += 0.5 * (N + N.T)
-        h = own_norm_price(N)
-        norm_price = float(h[~inside].max(initial=0.0))
+        h = norm_costs(N)
         # Rows of N that cost next to nothing hold nothing. The price would not allow for rounding.
         holds = h * relaxed.cardinality > NEGLIGIBLE * abs(relaxed.estimate)
-        half = 0.5 * (m[:, None] + m)
         weights = _fitted(_weights(N, holds), 2 * (D - np.clip(D, -half, half)), N)
-        own.append(h[inside])
-    else:
-        own.append(np.zeros(int(np.count_nonzero(inside))))
-    half = 0.5 * (m[:, None] + m)
     pairs = np.triu_indices(len(L), 1)
     D, half = D[pairs], half[pairs]
-    sizes = np.abs(D)
     # The entries of rows with small levels may be large. Then their unit is larger than the levels.
-    floor = float(sizes.max(initial=0.0)) / LARGEST_SHARE if (sizes > LARGEST_SHARE * half).any() else 0.0
+    large = (np.abs(D) > LARGEST_SHARE * half).any()
+    floor = float(np.abs(D).max(initial=0.0)) / LARGEST_SHARE if large else 0.0
     unit = np.maximum(half, floor)
     shares = np.divide(D, unit, out=np.zeros_like(D), where=unit > 0)
-    # An entry as large as its levels stays so.
-    steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
-    return Point(
+    point = Point(
         kept=alive[keep],
         inside=alive[relaxed.inside],
         price=relaxed.price * scale,
-        norm_price=norm_price * scale,
-        own=np.concatenate(own) * scale,
+        norm_price=float(h[~inside].max(initial=0.0)) * scale,
+        own=np.concatenate([level_costs(L.diagonal(), m)[inside], h[inside]]) * scale,
         most=m * scale,
         weights=rounded_to(weights, WEIGHT_DIGITS),
-        steps=steps,
+        steps=1.0,
         floor=floor * scale,
-        codes=_codes(shares, steps, wide=largest > LARGEST_CODE),
+        codes=no_features(),
     )
+    for largest in sizes:
+        # An entry as large as its levels stays so.
+        steps = float(np.floor(largest / max(float(np.abs(shares).max(initial=0.0)), 1.0)))
+        yield replace(point, steps=steps, codes=_codes(shares, steps, wide=largest > LARGEST_CODE))
 
 
 def _codes(shares: Floats, steps: float, *, wide: bool) -> Indices:
@@ -423,9 +459,7 @@ def _fitted(w: Floats, pairs: Floats, N: Floats) -> Floats:
     A longer row has a smaller diagonal at the same price, and M a larger one, and perhaps a larger eigenvalue.
     `pairs` are the sums N_ij + N_ji to be divided. Rows that get too much hand a part to the others, in turns.
     """
-    rest = N.copy()
-    np.fill_diagonal(rest, 0.0)
-    own, squares = np.einsum("ij,ij->i", rest, rest), pairs * pairs
+    own, squares = squares_of_rest(N), pairs * pairs
     np.fill_diagonal(squares, 0.0)
     for _ in range(FIT_ROUNDS):
         both = w[:, None] + w

@@ -23,6 +23,8 @@ from laconic.search.support import EQUAL, Incumbent, values_of
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.005)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
+# A probe's bound is low if its distance to the value to beat is at most this share of the node's.
+LOW = 0.5
 
 
 class Run:
@@ -118,25 +120,29 @@ class Run:
             self.heap = []
 
     def _children(self, node: Node, pool: Executor) -> list[Outcome]:
-        """Probe a node without each of its weightiest features, a few at a time until none is decided, and divide it.
+        """Probe a node without each of its weightiest features, a few at a time until none divides it, and divide it.
 
-        If a probe leaves nothing, its feature is in every support worth finding. If every probe leaves something, the
-        feature with the lowest bound without it divides the node.
+        If a probe leaves nothing, its feature is in every support worth finding. A feature without which the bound is
+        far lower divides the node, too. If there is none, the one with the lowest bound without it does.
         """
+        if not len(node.features):
+            # All its weightiest features were decided together with its parent's: relax it again, or list it.
+            return [self.process(node, self.beat)]
         outcomes: list[Outcome] = []
+        bounds: list[float] = []
+        low = self.beat + LOW * (node.bound - self.beat)
         for begin in range(0, len(node.features), PROBED_TOGETHER):
             probes = [node.without(int(feature)) for feature in node.features[begin : begin + PROBED_TOGETHER]]
             outcomes += pool.map(self.process, probes, repeat(self.beat))
-            if all(outcome.node is not None for outcome in outcomes[begin:]):
+            bounds = [-np.inf if outcome.node is None else outcome.node.bound for outcome in outcomes]
+            if min(bounds[begin:]) > low:
                 break
-        used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
-        if not used:
-            used = [int(np.argmin([o.node.bound for o in outcomes if o.node is not None]))]
-        features = node.features
-        for i in used:
-            feature = int(features[i])
-            within = node.within(feature)
-            node.branch.divided(feature, outcomes[i].branch, within.branch)
+        used = [i for i, bound in enumerate(bounds) if bound <= low] or [int(np.argmin(bounds))]
+        chosen = node.features[used]
+        for place, i in enumerate(used):
+            outcomes[i] = outcomes[i].containing(chosen[:place])
+            within = node.within(int(chosen[place]))
+            node.branch.divided(int(chosen[place]), outcomes[i].branch, within.branch)
             node = within
         return [*(outcomes[i] for i in used), self.process(node, self.beat)]
 

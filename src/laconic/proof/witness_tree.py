@@ -16,7 +16,7 @@ and h_ij = (m_i + m_j)/2. The part of that sum that lies in [-h_ij, h_ij] costs 
 divided between L_ij and L_ji. The rest goes to N. The diagonals follow from the prices. See `Point`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,12 @@ def diagonal_at(price: Floats, most: Floats) -> Floats:
     return np.asarray(np.where(price > 0, np.where(most <= 2.0 * price, price, steep), -most))
 
 
+def norm_diagonal_at(price: Floats | float, squares: Floats) -> Floats:
+    """Return the diagonal of rows of N that cost about a price, given the sum of squares of the rest of each row."""
+    steep = price - squares / (4.0 * np.where(np.greater(price, 0), price, 1.0))
+    return np.asarray(np.where(np.greater(price, 0), steep, -np.sqrt(squares)))
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """A dual point on the features kept, packed.
@@ -70,16 +76,20 @@ class Point:
     floor: float
     codes: Indices  # of the pairs i < j, row by row
 
-    def unpacked(self, raised: Indices | None = None, price: float = 0.0) -> DualWitness:
-        """Return the point as a witness. The rows of L of the features `raised` get another price."""
+    def unpacked(self, raised: Indices | None = None, price: float = 0.0, norm_price: float = 0.0) -> DualWitness:
+        """Return the point as a witness. The rows of L and N of the features `raised` get other prices."""
         point = self._unpacked
         if raised is None or not len(raised):
             return point
         assert point.levels is not None
         rows = np.flatnonzero(np.isin(self.kept, raised))
-        levels = point.levels.copy()
+        levels, norms = point.levels.copy(), point.norms
         levels[rows, rows] = diagonal_at(np.full(len(rows), price), self.most[rows])
-        return replace(point, levels=levels)
+        if norms is not None:
+            norms = norms.copy()
+            norms[rows, rows] = 0.0
+            norms[rows, rows] = norm_diagonal_at(norm_price, np.einsum("ij,ij->i", norms[rows], norms[rows]))
+        return replace(point, levels=levels, norms=norms)
 
     @cached_property
     def _unpacked(self) -> DualWitness:
@@ -99,9 +109,7 @@ class Point:
         if rest.any():
             both = self.weights[:, None] + self.weights
             N = rest * (2.0 * self.weights[:, None] / np.where(both > 0, both, 1.0))
-            square = np.einsum("ij,ij->i", N, N)
-            steep = norm_price - square / (4.0 * np.where(norm_price > 0, norm_price, 1.0))
-            np.fill_diagonal(N, np.where(norm_price > 0, steep, -np.sqrt(square)))
+            np.fill_diagonal(N, norm_diagonal_at(norm_price, np.einsum("ij,ij->i", N, N)))
         return DualWitness("row levels", levels=L, norms=N, inside=self.inside, kept=self.kept, price=self.price)
 
 
@@ -109,14 +117,16 @@ class Point:
 class Decision:
     """Features that a dual point puts out or in at a node.
 
-    Let C be the cost of the point, g_i the prices, G the largest price of a feature not inside, and t = lmax(M). A
-    support of the node that contains i has at most the value t + C - k (G - g_i). A support that does not contain i has
-    at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
+    Let C be the cost of the point, g_i and h_i the prices, G and H the largest prices of a feature not inside, and
+    t = lmax(M). A support of the node that contains i has at most the value t + C - k (G - g_i) - (H - h_i). A support
+    that does not contain i has at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as
+    t, which gives c_j and g_j, and h_j is zero.
     """
 
     out: Indices  # put out by the first bound
     into: Indices  # put in by the second bound
-    price: float = 0.0  # the price of the rows kept that are put out
+    price: float = 0.0  # the price of the rows of L kept that are put out,
+    norm_price: float = 0.0  # and of those of N
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,45 +222,33 @@ def _written(node: TreeNode) -> TreeWitness:
     Whole numbers: how many rounds there are; for each of them the features kept, those inside, the number of bytes of
     a code, the number of decisions, and for each of these the features put out and put in; then the end. Each list of
     features begins with its length. Floats: for each round `price`, `norm_price`, `steps`, `floor`, `own`, `most` and
-    `weights`, and the price of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
+    `weights`, and the prices of each decision. Codes of two bytes come as all upper bytes, then all lower bytes, with
     256 times the upper byte and the lower byte, from -128 to 127, as their sum.
     """
-    rounds = [(_written_point(part.point), [_written_decision(d) for d in part.decisions]) for part in node.rounds]
-    return _assembled(rounds, node.end)
+    return _assembled([(_written_point(part.point), part.decisions) for part in node.rounds], node.end)
 
 
-def _assembled(rounds: list[tuple[TreeWitness, list[TreeWitness]]], end: int) -> TreeWitness:
-    parts = [_whole_numbers(len(rounds))]
+def _assembled(rounds: Sequence[tuple[TreeWitness, Sequence[Decision]]], end: int) -> TreeWitness:
+    """Return the arrays of a node, given those of its points."""
+    parts = [_part([len(rounds)])]
     for point, decisions in rounds:
-        parts += [point, _whole_numbers(len(decisions)), *decisions]
-    return TreeWitness.joined([*parts, _whole_numbers(end)])
+        parts += [point, _part([len(decisions)])]
+        parts += [_part([len(d.out), *d.out, len(d.into), *d.into], [d.price, d.norm_price]) for d in decisions]
+    return TreeWitness.joined([*parts, _part([end])])
 
 
-def _whole_numbers(*numbers: int) -> TreeWitness:
-    return TreeWitness(np.array(numbers, dtype=np.intp), np.empty(0), np.empty(0, dtype=np.int8))
+def _part(cases: list[int], numbers: Iterable[float] = (), codes: Codes | None = None) -> TreeWitness:
+    codes = np.empty(0, dtype=np.int8) if codes is None else codes
+    return TreeWitness(np.array(cases, dtype=np.intp), np.array([*numbers], dtype=np.float64), codes)
 
 
-def _written_point(point: Point) -> TreeWitness:
-    wide = bool(np.abs(point.codes).max(initial=0) > LARGEST_CODE)
-    cases = [_listed(point.kept), _listed(point.inside), np.array([1 + wide])]
-    numbers = [
-        np.array([point.price, point.norm_price, point.steps, point.floor]),
-        point.own,
-        point.most,
-        point.weights,
-    ]
-    upper = (point.codes + 128) >> 8
-    codes = [upper.astype(np.int8), (point.codes - 256 * upper).astype(np.int8)][1 - wide :]
-    return TreeWitness(np.concatenate(cases).astype(np.intp), np.concatenate(numbers), np.concatenate(codes))
-
-
-def _written_decision(decision: Decision) -> TreeWitness:
-    cases = np.concatenate([_listed(decision.out), _listed(decision.into)])
-    return TreeWitness(cases, np.array([decision.price]), np.empty(0, dtype=np.int8))
-
-
-def _listed(features: Indices) -> Indices:
-    return np.concatenate([[len(features)], features]).astype(np.intp)
+def _written_point(p: Point) -> TreeWitness:
+    wide = bool(np.abs(p.codes).max(initial=0) > LARGEST_CODE)
+    upper = (p.codes + 128) >> 8
+    codes = [upper.astype(np.int8), (p.codes - 256 * upper).astype(np.int8)][1 - wide :]
+    cases = [len(p.kept), *p.kept, len(p.inside), *p.inside, 1 + wide]
+    numbers = [p.price, p.norm_price, p.steps, p.floor, *p.own, *p.most, *p.weights]
+    return _part(cases, numbers, np.concatenate(codes))
 
 
 class _Reader:
@@ -303,7 +301,7 @@ class _Reader:
 
     def _decision(self) -> Decision:
         out, into = self._features(), self._features()
-        return Decision(out, into, float(self._take(1, 1)[0]))
+        return Decision(out, into, *self._take(1, 2).tolist())
 
 
 class Case:
@@ -347,6 +345,10 @@ class Case:
             raise ValueError(f"A node of the tree is not divided correctly: feature {feature} is not open.")
         return np.array([feature])
 
+    def containing(self, features: Indices) -> "Case":
+        """Return the supports that contain some features."""
+        return self._of(self.alive, np.union1d(self.members, features))
+
     def is_part_of(self, other: "Case") -> bool:
         """Whether these supports are among some others of the same matrix."""
         among = np.isin(self.alive, other.alive).all() and np.isin(other.members, self.members).all()
@@ -381,7 +383,7 @@ class Case:
         out, into = checked_features(decision.out, n, "out"), checked_features(decision.into, n, "into")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
-        witness, most = self._on_alive(point, point.unpacked(out, decision.price))
+        witness, most = self._on_alive(point, point.unpacked(out, decision.price, decision.norm_price))
         if not np.isin(witness.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
         changed = Cancelled(self._part, witness, most)
@@ -455,6 +457,12 @@ class Branch:
         """Return the root of a tree on all supports of k features that contain those inside."""
         return cls(Case(S, k, np.arange(S.n_features), inside))
 
+    def containing(self, features: Indices) -> "Branch":
+        """Return the part of the node whose supports contain some features. All bounds hold for it, too."""
+        part = Branch(self.start.containing(features))
+        part.case, part._rounds, part._listed = self.case.containing(features), [*self._rounds], self._listed
+        return part
+
     def bounded(self, points: Iterable[Point], enough: float) -> tuple[Point, Proved]:
         """Begin a round: bound the supports that remain by the first of some points that is enough, or by the last."""
         for point in points:
@@ -478,7 +486,7 @@ class Branch:
         if not proved.value <= most:
             return None
         last = self._rounds[-1]
-        last.decisions.append(_written_decision(decision))
+        last.decisions.append(decision)
         last.excluded = max(last.excluded, proved)
         self.case = self.case.after(decision)
         return proved
@@ -531,7 +539,7 @@ class Branch:
 class _PackedRound:
     point: TreeWitness
     proved: Proved  # the bound by the point
-    decisions: list[TreeWitness] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     excluded: Proved = NO_SUPPORT  # the bound of the supports that the decisions exclude
 
 

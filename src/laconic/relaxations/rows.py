@@ -38,7 +38,7 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, one_thread, threads_for
 from laconic.proof.gate import Estimate
-from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_dual import DualWitness, level_costs, norm_costs, row_levels
 from laconic.relaxations.elementary import RelaxationStatus, estimated_largest_eigenvalue_bound, final_status
 from laconic.relaxations.row_steps import RowState, advance, say_if_slow, stiffness_of
 
@@ -50,20 +50,13 @@ def free_diagonal(m: Floats, price: float) -> Floats:
     return np.asarray(np.where(m <= 2 * price, price, m - m * m / (4 * price) * (1 + 4 * EPS)))
 
 
-def own_price(c: Floats, m: Floats) -> Floats:
-    """Return the price g(c, m) of each row, at least zero."""
-    # Where m - c is the divisor it is above m/2.
-    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, 0.5 * m + SMALLEST_NORMAL)))
-    return np.asarray(np.maximum(g, 0.0) * (1 + 8 * EPS))
-
-
 def priced_levels(L: Floats, k: int, inside: Mask) -> tuple[float, float, Floats]:
     """Return the cost of L, max g over the rows not inside, and each row's m; the diagonal is raised where it is free.
 
     The rows not inside pay for the largest g among them, so each may have the largest c of that price.
     """
-    m = level_of_each_row(L)
-    g = own_price(L.diagonal(), m)
+    m = row_levels(L)
+    g = level_costs(L.diagonal(), m)
     price = float(g[~inside].max(initial=0.0))
     raised = free_diagonal(m, price)
     # At the price zero only a row of zeros has a free diagonal.
@@ -73,35 +66,23 @@ def priced_levels(L: Floats, k: int, inside: Mask) -> tuple[float, float, Floats
     return k * (float(g[inside].sum()) + count * price) * (1 + 8 * EPS), price, m
 
 
-def own_norm_price(N: Floats) -> Floats:
-    """Return the price g of each row of N, up to rounding."""
-    c, rest = N.diagonal(), N.copy()
+def squares_of_rest(N: Floats) -> Floats:
+    """Return the sum of squares of each row without the diagonal."""
+    rest = N.copy()
     np.fill_diagonal(rest, 0.0)
-    square = np.einsum("ij,ij->i", rest, rest)
-    length = np.sqrt(c * c + square)
-    # The second form is the first without the cancellation.
-    return np.asarray(np.where(c >= 0, 0.5 * (c + length), 0.5 * square / np.maximum(length - c, SMALLEST_NORMAL)))
+    return np.asarray(np.einsum("ij,ij->i", rest, rest))
 
 
 def priced_norms(N: Floats, k: int, inside: Mask) -> float:
     """Return the cost of N; the diagonal of the rows not inside is raised where it is free."""
-    c, rest = N.diagonal().copy(), N.copy()
-    np.fill_diagonal(rest, 0.0)
-    square = np.einsum("ij,ij->i", rest, rest)
-    g = own_norm_price(N)
+    g = norm_costs(N)
     worst = float(g[~inside].max(initial=0.0))
     if worst > 0:
-        np.fill_diagonal(N, np.where(inside, c, worst - square / (4 * worst) * (1 + 4 * EPS)))
+        free = worst - squares_of_rest(N) / (4 * worst) * (1 + 4 * EPS)
+        np.fill_diagonal(N, np.where(inside, N.diagonal(), free))
     count = max(k - int(np.count_nonzero(inside)), 0)
     # The sums of squares are off by n EPS at most.
     return (float(g[inside].sum()) + count * worst) * (1 + (2 * len(N) + 8) * EPS)
-
-
-def level_of_each_row(L: Floats) -> Floats:
-    """Return max_j |L_ij| over j != i for each i."""
-    size = np.abs(L)
-    np.fill_diagonal(size, 0.0)
-    return np.asarray(size.max(axis=1, initial=0.0))
 
 
 class Aside:
