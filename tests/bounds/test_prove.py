@@ -594,7 +594,6 @@ def test_a_bound_of_ones_own_is_what_its_witness_proves():
     for claimed in (0.0, truth / 2, 100 * truth):
         assert bound(Estimate(claimed, "trace", 3, TraceWitness())).value == trace.value
     assert bound(trace, rows).value == min(trace.value, rows.value)
-    assert set(bound(trace, rows).others) >= {"trace", "row sums"}
     assert bound().kind == "trace"
     # One that is proved for another size, or of a witness that does not fit, counts for nothing by itself.
     assert bound(proved_by_gate(S, 1, ExhaustiveWitness())).value >= truth

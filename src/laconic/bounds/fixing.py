@@ -224,6 +224,7 @@ class Outcome:
     candidates: tuple[Indices, ...]  # supports that may be better than the best so far
     settled: float  # a bound on all supports of the node that are neither candidates nor in `node`
     relaxations: int  # the number of relaxations solved
+    work: int  # their steps, times the square of the number of features kept
 
     def containing(self, features: Indices) -> "Outcome":
         """Return the result for the supports that contain some features."""
@@ -256,10 +257,10 @@ class Processor:
         """
         k, monitor, branch = self._problem.cardinality, self._problem.monitor, node.branch
         candidates: list[Indices] = []
-        settled, solved = -np.inf, 0
+        settled, solved, work = -np.inf, 0, 0
 
         def outcome(left: Node | None) -> Outcome:
-            return Outcome(branch, left, tuple(candidates), settled, solved)
+            return Outcome(branch, left, tuple(candidates), settled, solved, work)
 
         for _ in range(MOST_RELAXATIONS):
             if self._few(node):
@@ -272,7 +273,7 @@ class Processor:
             if relaxed is None:
                 start = node.start
                 relaxed = self._relaxation.solve(sub, k, inside=places, start=start, known=beat, monitor=monitor)
-            solved += 1
+            solved, work = solved + 1, work + relaxed.iterations * len(relaxed.keep) ** 2
             candidates.append(_rounded(node, relaxed, k))
             point, bound = self._proved(node, relaxed, beat)
             node = replace(node, bound=min(node.bound, bound), start=relaxed)

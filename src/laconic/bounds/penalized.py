@@ -11,7 +11,7 @@ from laconic.core.arrays import Indices
 from laconic.covariance import SubsetCovariance
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.search.auto import Auto
-from laconic.search.problem import Abilities, Problem, Solution, how_it_ended
+from laconic.search.problem import Abilities, Problem, Solution, Status, how_it_ended
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Penalized:
         if not problem.covariance.semidefinite and not len(problem.forced) and solution.value <= rho * best:
             raise _nothing_is_worth(rho)
         estimate = max(worst + rho * best, solution.value)
-        limited = self.node_limit is not None
-        status = how_it_ended(solution.value, estimate, self.gap, problem.monitor.stopped, limited=limited)
+        otherwise = Status.GAP_REACHED if self.node_limit is None else Status.NODE_LIMIT
+        status = how_it_ended(solution.value, estimate, self.gap, problem.monitor.stopped, otherwise)
         return replace(
             solution,
             method=self.name,

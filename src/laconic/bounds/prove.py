@@ -16,12 +16,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from laconic.bounds.reduction import large_variances, reduced_by_rows
-from laconic.bounds.tree import TreeSearch
+from laconic.bounds.tree import ROOT_STEPS, TreeSearch
 from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance
 from laconic.proof import Estimate, ProofError, Proved, UpperBound
-from laconic.proof.gate import kind_of, proved_of
+from laconic.proof.gate import proved_of
 from laconic.proof.witness import Witness
 from laconic.proof.witness_plain import (
     ExhaustiveWitness,
@@ -51,17 +51,17 @@ class Effort:
     products: float  # multiplications of one look at all pairs of features
     written: int  # the most features whose matrix is written out for the row levels
     features: int  # the most features that a tree is grown on
-    work: float  # of a tree: nodes times the square of the number of features
+    work: float  # of a tree: steps of relaxations, times the square of the number of features; 10^7 take about a second
     l0: int = 0  # the l0 relaxation is solved for at most so many features
-    node_limit: int | None = None  # nodes of a tree, whatever their work
+    node_limit: int | None = None  # nodes of a tree
     gap: float = GAP  # trees stop at this relative gap
     workers: int | None = None  # nodes of a tree processed at the same time
 
 
 # The names that `proof=` takes.
 EFFORTS = {
-    "fast": Effort(products=2e12, written=1600, features=120, work=4e5),
-    "tight": Effort(products=1e13, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=4e6, l0=200),
+    "fast": Effort(products=2e12, written=1600, features=120, work=5e6),
+    "tight": Effort(products=1e13, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=6e8, l0=200),
     "exact": Effort(products=1e14, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=np.inf),
 }
 
@@ -153,11 +153,9 @@ WORTHWHILE = 0.05
 # Exchanges improve this many supports before a tree is grown. A better first support shrinks the tree by more than the
 # time that it takes.
 POLISH = 20
-# A tree that is worth its root has at least this many nodes.
-FEWEST_NODES = 20
 # After a look at all pairs of features a tree may do as much again.
 # So many products take as long as a unit of its work.
-PRODUCTS_OF_A_UNIT = 1e5
+PRODUCTS_OF_A_UNIT = 4e3
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
 
@@ -484,7 +482,7 @@ class _Proof:
         if self.closed or self.k >= n:
             return
         hidden_alone = self._hidden_alone()
-        if hidden_alone or n > max(self.effort.features, np.sqrt(self.looked / FEWEST_NODES)):
+        if hidden_alone or n > max(self.effort.features, np.sqrt(self.looked / ROOT_STEPS)):
             if self.effort.features > SMALL:
                 self.status = Status.TOO_MANY
                 note = f"{n:,} features may be in a better support, and a tree is grown on at most {WRITE_OUT_LIMIT:,}"
@@ -498,10 +496,8 @@ class _Proof:
         if self.effort.features > SMALL and not self.problem.nonnegative:
             better = Auto(polish=POLISH).solve(problem, start=first.support)
             first = better if better.value > first.value * (1 + EQUAL) else first
-        limit = self.effort.node_limit
-        if np.isfinite(self.effort.work):
-            limit = max(FEWEST_NODES, int(max(self.effort.work, self.looked) / n**2))
-        tree = TreeSearch(self.effort.gap, limit, self.effort.workers)
+        work = max(self.effort.work, self.looked)
+        tree = TreeSearch(self.effort.gap, self.effort.node_limit, work, self.effort.workers)
         found = tree.search(problem, first, self.target)
         if found.value > self.best.value * (1 + EQUAL):
             self.best = replace(found, support=self.kept[found.support], bound=None)
@@ -523,7 +519,7 @@ class _Proof:
         start = Auto(polish=1).solve(problem, start=start.support)
         if start.value < enough:
             gap = 0.5 * (enough - start.value) / start.value
-            found = TreeSearch(min(gap, 0.5), NODES_FOR_SMALLER).search(problem, start)
+            found = TreeSearch(min(gap, 0.5), NODES_FOR_SMALLER, self.effort.work).search(problem, start)
             self._add_bound(found, q)
 
     def _add_bound(self, found: Solution, q: int) -> None:
@@ -552,11 +548,6 @@ class _Proof:
         if last is None:
             raise ProofError(self.failed[0] if self.failed else "Nothing was proved.")
         bound = proved_of(self.ledger, last)
-        others: dict[str, float] = {}
-        for step, proved in zip(self.ledger.steps, self.ledger.proved, strict=True):
-            if step.cardinality == self.k and step.features is None and isinstance(step.how, Witness):
-                others[kind_of(step.how)] = proved.value
-        bound = replace(bound, others={**others, bound.kind: bound.value})
         return self._solution(bound), bound
 
     def _step(self, level: _Level, how: Any) -> int:
@@ -574,7 +565,8 @@ class _Proof:
             ended = status in (Status.COMPLETE, Status.GAP_REACHED)
             return replace(best, status=stopped_or(stopped, status if ended and status else best.status))
         if status is not Status.TOO_MANY and not self.problem.nonnegative:
-            status = how_it_ended(best.value, bound.value, self.effort.gap, stopped, limited=True)
+            limit = status if status in (Status.NODE_LIMIT, Status.WORK_LIMIT) else Status.TOO_MANY
+            status = how_it_ended(best.value, bound.value, self.effort.gap, stopped, limit)
         return replace(best, status=stopped_or(stopped, status) if status is Status.TOO_MANY else status)
 
     def _allowed(self, found: Solution) -> bool:

@@ -21,8 +21,10 @@ from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.support import EQUAL, Incumbent, values_of
 
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
-ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.005)
+ROOT = RowLevels(tolerance=1e-8, least_progress=0.005)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
+# The steps at the root, if there is work for so many, and otherwise.
+ROOT_STEPS, FEWEST_STEPS = 300, 20
 # A probe's bound is low if its distance to the value to beat is at most this share of the node's.
 LOW = 0.5
 
@@ -56,7 +58,7 @@ class Run:
         matrix = DenseCovariance(S * self.unit, semidefinite=False) if problem.nonnegative else problem.covariance
         self.root = Branch.root(matrix, problem.cardinality, problem.forced)
         self.heap: list[Node] = [Node.of(self.root, np.inf)]
-        self.nodes = self.relaxations = 0
+        self.nodes = self.relaxations = self.work = 0
 
     @property
     def beat(self) -> float:
@@ -93,9 +95,14 @@ class Run:
         problem.monitor.tick("exact, first node", best=self.best.value)
         with problem.monitor.hidden():
             if len(problem.forced) < k:
-                vector = self.first.vector(n)
-                relaxed = ROOT.solve(
-                    self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
+                steps = int(min(ROOT_STEPS, max(self.settings.work // n**2, FEWEST_STEPS)))
+                relaxed = replace(ROOT, max_iterations=steps).solve(
+                    self.S,
+                    k,
+                    inside=problem.forced,
+                    vector=self.first.vector(n),
+                    known=self.beat,
+                    monitor=problem.monitor,
                 )
                 if relaxed.estimate > self.beat and not problem.monitor.is_over:
                     self._round(relaxed)
@@ -108,8 +115,7 @@ class Run:
         self.best.offer(found.value, found.support)
 
     def _branch(self, pool: Executor) -> None:
-        limit = self.settings.node_limit
-        while self.heap and self.heap[0].bound > self.beat and (limit is None or self.nodes < limit):
+        while self.heap and self.heap[0].bound > self.beat and self._limit is None:
             stage = f"exact, {self._count()}, {len(self.heap)} open"
             self.problem.monitor.tick(stage, best=self.best.value, bound=self.estimate * self.unit)
             with self.problem.monitor.hidden():
@@ -152,6 +158,7 @@ class Run:
         for outcome in outcomes:
             self.nodes += 1
             self.relaxations += outcome.relaxations
+            self.work += outcome.work
             for support in outcome.candidates:
                 self.best.offer(float(values_of(self.problem, support[None])[0]), support)
             self.settled = max(self.settled, outcome.settled)
@@ -159,6 +166,14 @@ class Run:
                 heap.append(outcome.node)
         # In one step: if Ctrl-C comes before it, the node still counts as open.
         self.heap = sorted(heap, key=lambda node: -node.bound)
+
+    @property
+    def _limit(self) -> Status | None:
+        """The limit that is reached, if there is one."""
+        most = self.settings.node_limit
+        if most is not None and self.nodes >= most:
+            return Status.NODE_LIMIT
+        return Status.WORK_LIMIT if self.work >= self.settings.work else None
 
     def _count(self) -> str:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
@@ -169,7 +184,7 @@ class Run:
         complete = self.estimate - value <= max(PROVED * abs(value), self.rounding)
         status = Status.COMPLETE if complete else Status.GAP_REACHED
         if self.heap:
-            status = stopped_or(self.problem.monitor.stopped, Status.NODE_LIMIT)
+            status = stopped_or(self.problem.monitor.stopped, self._limit or Status.NODE_LIMIT)
         found = self.best.solution(status, method=self.first.method, iterations=self.nodes)
         reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
         found = replace(found, estimate=max(self.estimate * self.unit, found.value), reason=reason)
@@ -190,6 +205,7 @@ class TreeSearch:
 
     gap: float = 1e-7  # stop when the relative gap is this small; zero means as small as rounding allows
     node_limit: int | None = None
+    work: float = np.inf  # the most steps of relaxations, times the square of the number of features kept
     workers: int | None = None  # nodes processed at the same time, by default one a core; results do not depend on it
 
     def search(self, problem: Problem, first: Solution, target: float = -np.inf) -> Solution:

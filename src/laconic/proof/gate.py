@@ -7,7 +7,6 @@ that a witness may contain.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,8 +64,6 @@ class UpperBound(Estimate):
         The numbers from which the bound can be computed again.
     margin : float
         The part of the value that allows for rounding errors.
-    others : mapping of str to float
-        Estimates of all bounds that were tried, by name.
 
     See Also
     --------
@@ -75,7 +72,6 @@ class UpperBound(Estimate):
     """
 
     margin: float = 0.0
-    others: Mapping[str, float] = field(default_factory=dict)
 
     def raised_to(self, value: float, margin: float) -> "UpperBound":
         """Return the bound with a larger value, such as that of a certificate, which adds slack."""
@@ -131,11 +127,6 @@ def relative_gap(lower: float, upper: float) -> float:
     return (upper - lower) / lower if lower > 0 else math.inf
 
 
-def kind_of(witness: Witness) -> str:
-    """Return the name of the bound that a witness proves."""
-    return witness.kinds()[0]
-
-
 def kinds_of(witness: Witness | JointWitness) -> set[str]:
     """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
     return {*witness.kinds(), "branch and bound"}
@@ -158,7 +149,7 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
 def _upper_bound(witness: Witness, cardinality: int, proved: Proved, kind: str = "") -> UpperBound:
     if not math.isfinite(proved.value):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    return UpperBound(proved.value, kind or kind_of(witness), cardinality, witness, max(proved.margin, 0.0))
+    return UpperBound(proved.value, kind or witness.kinds()[0], cardinality, witness, max(proved.margin, 0.0))
 
 
 def prove_grown(root: Branch) -> UpperBound:

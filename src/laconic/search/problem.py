@@ -42,6 +42,7 @@ class Status(Enum):
     PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
     GAP_REACHED = "The gap is as small as requested."
     NODE_LIMIT = "Node limit reached: a larger node_limit, or proof='exact', may narrow the gap."
+    WORK_LIMIT = "The proof has done as much work as it may: proof='exact' may narrow the gap."
     TOO_MANY = "Too many features for a tree of cases may be in a better support: fewer columns or a smaller size help."
     ITERATION_LIMIT = "Iteration limit reached: a larger max_iterations may improve the result."
     TIME_LIMIT = "Time limit reached: this is the best result so far. A larger time_limit may improve it."
@@ -55,17 +56,14 @@ class Status(Enum):
         return str(self.value).format(supports=scope.supports, setting=scope.setting)
 
 
-def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *, limited: bool) -> Status:
-    """Return the status of a search that found a value and an upper estimate.
-
-    The search may end at the relative `gap`. `limited` says that the number of nodes was limited.
-    """
+def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, otherwise: Status) -> Status:
+    """Return the status of a search that found a value and an upper estimate, and may end at the relative `gap`."""
     distance, rounding = upper - value, 64 * EPS * abs(value)
     if distance <= max(PROVED * abs(value), rounding):
         return Status.COMPLETE
     if distance <= gap * abs(value) + rounding:
         return Status.GAP_REACHED
-    return stopped_or(stopped, Status.NODE_LIMIT if limited else Status.GAP_REACHED)
+    return stopped_or(stopped, otherwise)
 
 
 def stopped_or(stop: Stop | None, status: Status) -> Status:
