@@ -61,7 +61,7 @@ class Effort:
 # The names that `proof=` takes.
 EFFORTS = {
     "fast": Effort(products=2e12, written=1600, features=120, work=5e6),
-    "tight": Effort(products=1e13, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=6e8, l0=200),
+    "tight": Effort(products=1e13, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=1e9, l0=200),
     "exact": Effort(products=1e14, written=WRITE_OUT_LIMIT, features=WRITE_OUT_LIMIT, work=np.inf),
 }
 

@@ -21,7 +21,7 @@ from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.monitor import Stop
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.proof.gate import Estimate, kind_of
+from laconic.proof.gate import Estimate
 from laconic.proof.witness import Witness, no_features
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
@@ -191,7 +191,7 @@ def _bound(covariance: Covariance | Floats, cardinality: int, witness: Witness) 
     if not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality} must lie between 1 and the number of features, {n}.")
     value, _ = witness.bound(covariance, int(cardinality), no_features())
-    return Estimate(value, kind_of(witness), int(cardinality), witness)
+    return Estimate(value, witness.kinds()[0], int(cardinality), witness)
 
 
 def _refuse_if_large(size: int, function: str) -> None:
