@@ -85,7 +85,7 @@ CASES = [
     *each("communities", (50,), 60),
     *each("Eisen1", (5, 10, 15, 20, 30, 50), 2),
     *each("lymphoma500", (5, 10), 60),
-    *each("lymphoma500", (20,), 600),
+    *each("lymphoma500", (20, 50), 600),
     *each("colon, covariance", (5, 10), 600),
     *each("colon, correlation", (5, 10), 600),
     *each("stocks", (10, 32), 600),
