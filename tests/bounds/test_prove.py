@@ -34,7 +34,7 @@ from laconic.covariance import (
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.rows import ArraySource
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.proof import Estimate, UpperBound, proved_upper
+from laconic.proof import Estimate, proved_upper
 from laconic.proof import prove as proved_by_gate
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_steps import ByRows, ByVariances, StepsWitness
