@@ -183,7 +183,7 @@ MOST_BY_PRODUCTS = 4
 
 def needs_only_products(model: "SparsePCA") -> bool:
     """Say whether a fit asks S for few products, so that its matrix would cost more than it saves."""
-    few = is_whole(model.cardinality) and model.n_components in range(1, MOST_BY_PRODUCTS + 1)
+    few = is_whole(model.cardinality) and model.n_components in (None, *range(1, MOST_BY_PRODUCTS + 1))
     return few and model.proof is None and model.joint is None and abilities_of(get_solver(model.method)).products
 
 
