@@ -153,8 +153,8 @@ WORTHWHILE = 0.05
 # Exchanges improve this many supports before a tree is grown. A better first support shrinks the tree by more than the
 # time that it takes.
 POLISH = 20
-# After a look at all pairs of features a tree may do as much again.
-# So many products take as long as a unit of its work.
+# A tree may take as long as the look at all pairs of features before it. A unit of its work takes as long as this many
+# products.
 PRODUCTS_OF_A_UNIT = 4e3
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
