@@ -272,7 +272,7 @@ class Covariance(ABC):
 
     @cached_property
     def power_shift(self) -> float:
-        """What power methods add to the diagonal of S: zero, or minus a negative smallest eigenvalue."""
+        """Power methods add this to the diagonal of S: minus the smallest eigenvalue if it is negative, else zero."""
         return -min(smallest_eigenvalue(self), 0.0)
 
     @property

@@ -1,14 +1,14 @@
 """Parts of pictures: axes, colours, legends, names from data, rows in a plane, and words that cover nothing."""
 
 try:
-    import matplotlib  # noqa: F401
+    import matplotlib  # noqa: F401 - only to say what is missing
 except ImportError:
     raise ImportError('Pictures need matplotlib: pip install "laconic[app]".') from None
 
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -71,11 +71,11 @@ def axes_for(ax: Place, size: tuple[float, float]) -> Axes:
     return ax.add_subplot()
 
 
-def tidy(ax: Axes, grid: str = "both") -> None:
+def tidy(ax: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
     """Remove the upper and right border, and draw a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=False)
-    ax.grid(color="#EEEEEE", linewidth=0.7, axis=grid)  # type: ignore[arg-type]
+    ax.grid(color="#EEEEEE", linewidth=0.7, axis=grid)
     ax.set_axisbelow(True)
     if grid == "x":  # names of bars need neither a line nor ticks
         ax.spines["left"].set_visible(False)
