@@ -9,6 +9,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int8]
+Singles: TypeAlias = NDArray[np.float32]
 
 
 # A support is called optimal if its proved relative gap is at most this. One millionth is far above rounding and far

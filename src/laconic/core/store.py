@@ -24,7 +24,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from laconic.core.arrays import Codes, Floats, Indices, Mask
+from laconic.core.arrays import Codes, Floats, Indices, Mask, Singles
 
 # Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
 INLINE = 2000
@@ -37,7 +37,7 @@ MOST_PARTS = 20_000
 # JSON does not have these numbers. They are texts in an array, and {"number": text} elsewhere.
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 # The types of arrays that a file holds.
-ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Codes: "int8", Mask: "bool"}
+ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Codes: "int8", Mask: "bool", Singles: "float32"}
 PLAIN: dict[Any, tuple[Any, str]] = {
     str: (str, "text"),
     bool: (bool, "flag"),
@@ -115,7 +115,8 @@ def encoded(value: Any, arrays: dict[str, Any], known: Mapping[str, type], place
 
 def _encoded_array(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     kinds = {"i": "int64", "u": "int64", "b": "bool"}
-    kind = "int8" if value.dtype == np.int8 else kinds.get(value.dtype.kind, "float64")
+    small = {np.dtype(np.int8): "int8", np.dtype(np.float32): "float32"}
+    kind = small.get(value.dtype) or kinds.get(value.dtype.kind, "float64")
     array = value.astype(kind)
     form = {"dtype": kind, "shape": list(array.shape)}
     if array.size <= INLINE:

@@ -3,6 +3,9 @@ from laconic.relaxations.l1_splitting import Memory
 
 def project_levels(Z: Floats, k: int, inside: Mask, mu: Floats, ratio: Floats, Y: Floats) -> None: ...
 def project_norms(Z: Floats, k: int, inside: Mask, mu: Floats, d: Floats, Y: Floats) -> None: ...
+def project_cones(
+    Z: Floats, z: Floats, weight: float, k: int, levels: bool, mu: Floats, start: Floats, Y: Floats, y: Floats
+) -> None: ...
 def advance(
     S: Floats,
     k: int,

@@ -281,6 +281,50 @@ cdef void norms_into(Rows* rows, const double* Z, double* mu, double* d, double*
         Y[i * n + i] = d[i]
 
 
+cdef double row_share(Rows* rows, int i, double a, bint levels, double m, double* ratio, double* d) noexcept nogil:
+    """Return h_i of row i for the multiplier m > 0, and write its diagonal to d."""
+    cdef double total = rows.total[i]
+    if levels:
+        d[0] = level_row(a, &rows.falling[i * rows.n], &rows.sums[i * rows.n], rows.size[i], m / rows.k, ratio)
+        return d[0] * (1 + ratio[0]) * (1 + ratio[0]) / rows.k
+    d[0] = norm_row(a, total, m, d[0])
+    return d[0] + total * d[0] / ((d[0] + 2 * m) * (d[0] + 2 * m)) if d[0] > 0 else 0.0
+
+
+cdef void solve_cones(
+    Rows* rows, const double* Z, const double* z, double weight, bint levels, double* mu, double* ratio, double* d,
+    double* y
+) noexcept nogil:
+    """Find the multiplier of each row with a z of its own, and that z: the root of h_i = z_i + m / weight."""
+    cdef int i, step
+    cdef double a, h, x, m, f, low, high, x_last, f_last, moved
+    for i in range(rows.n):
+        a = Z[i * rows.n + i]
+        h = 0.0 if rows.total[i] == 0 and a == 0 else INFINITY
+        if a > 0:
+            h = (a + rows.total[i]) * (a + rows.total[i]) / (rows.k * a) if levels else a + rows.total[i] / a
+        if h <= z[i]:
+            mu[i], d[i], y[i] = 0.0, a, z[i]
+            continue
+        x = log(mu[i]) if mu[i] > 0 else log(FIRST_MULTIPLIER)
+        low, high, x_last, f_last = -INFINITY, INFINITY, 0.0, 0.0
+        for step in range(100):
+            m = exp(x)
+            h = row_share(rows, i, a, levels, m, &ratio[i], &d[i])
+            f = log(max(h, LEAST_DIVISOR) / (z[i] + m / weight)) if z[i] + m / weight > 0 else 2.0
+            if fabs(f) < EXACT:
+                break
+            if f > 0:
+                low = x
+            else:
+                high = x
+            moved = next_log(step, x, f, low, high, x_last, f_last)
+            if fabs(moved - x) < SAME or fabs(moved) > FARTHEST_LOG:
+                break
+            x_last, f_last, x = x, f, moved
+        mu[i], y[i] = m, max(z[i] + m / weight, 0.0)
+
+
 cdef class Workspace:
     """Memory for the steps on n features."""
 
@@ -483,6 +527,44 @@ def project_norms(const double[:, ::1] Z, int k, inside, double[::1] mu, double[
     """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
     cdef Workspace space = Workspace(inside, k)
     norms_into(&space.rows, &Z[0, 0], &mu[0], &d[0], &Y[0, 0])
+
+
+def project_cones(
+    const double[:, ::1] Z, const double[::1] z, double weight, int k, bint levels, double[::1] mu, double[::1] start,
+    double[:, ::1] Y, double[::1] y,
+):
+    """Project each row and its z on {|Y_i|_1^2 <= k Y_ii y_i} (levels), or on {|Y_i|_2^2 <= Y_ii y_i} (norms).
+
+    The squared distance of z counts `weight` times. `mu` (multipliers) and `start` are starts and results.
+    """
+    cdef Workspace space = Workspace(np.zeros(Z.shape[0], dtype=bool), k)
+    cdef Rows* rows = &space.rows
+    cdef int n = rows.n, i, j
+    cdef double t, value, square, shrink
+    cdef double* d = rows.diagonal
+    with nogil:
+        for i in range(n):
+            rows.floor[i], square = 0.0, 0.0
+            for j in range(n):
+                if j != i:
+                    square += Z[i, j] * Z[i, j]
+            rows.total[i], d[i] = square, start[i]
+        if levels:
+            sort_rows(rows, &Z[0, 0])
+        solve_cones(rows, &Z[0, 0], &z[0], weight, levels, &mu[0], &start[0], d, &y[0])
+        for i in range(n):
+            if mu[i] == 0.0:
+                memcpy(&Y[i, 0], &Z[i, 0], n * sizeof(double))
+                continue
+            t = 2 * mu[i] / k * (1 + start[i]) if levels else 0.0
+            shrink = 1.0 if levels else d[i] / (d[i] + 2 * mu[i])
+            for j in range(n):
+                value = fabs(Z[i, j]) - t
+                value = value * shrink if value > 0 and d[i] > 0 else 0.0
+                Y[i, j] = value if Z[i, j] > 0 else -value
+            Y[i, i] = d[i]
+        if not levels:
+            memcpy(&start[0], d, n * sizeof(double))
 
 
 def advance(

@@ -89,6 +89,47 @@ def project_norms(Z: Floats, k: int, inside: Mask, mu: Floats, d: Floats, Y: Flo
     np.fill_diagonal(Y, d)
 
 
+def project_cones(
+    Z: Floats, z: Floats, weight: float, k: int, levels: bool, mu: Floats, start: Floats, Y: Floats, y: Floats
+) -> None:
+    """Project each row and its z on {|Y_i|_1^2 <= k Y_ii y_i} (levels), or on {|Y_i|_2^2 <= Y_ii y_i} (norms).
+
+    The squared distance of z counts `weight` times. `mu` (multipliers) and `start` are starts and results.
+    """
+    a, size = Z.diagonal(), np.abs(Z)
+    np.fill_diagonal(size, 0.0)
+    total, square = size.sum(axis=1), (size * size).sum(axis=1)
+
+    def shares(m: Floats) -> tuple[Floats, Floats]:
+        if levels:
+            start[:] = _level_ratios(a, size, m / k, start)
+            d = np.maximum(a - m / k * (1 - start**2), 0.0)
+            return d * (1 + start) ** 2 / k, d
+        start[:] = _norm_diagonals(a, square, m, start)
+        return start + square * start / (start + 2 * m) ** 2, start
+
+    whole = (a + total) ** 2 / k if levels else a * a + square
+    zero = _free_shares(a, total, whole) <= z
+    # The root of h = z + m / weight, a decreasing function of x = log m, as in `_find_multipliers`.
+    x, searched = np.log(np.where(mu > 0, mu, FIRST_MULTIPLIER)), ~zero
+    low, high, x_last, f_last = np.full_like(x, -np.inf), np.full_like(x, np.inf), np.zeros_like(x), np.zeros_like(x)
+    for step in range(100):
+        if not searched.any():
+            break
+        h, room = shares(np.exp(x))[0], z + np.exp(x) / weight
+        f = np.where(room > 0, np.log(np.maximum(h, SMALLEST_NORMAL) / np.where(room > 0, room, 1.0)), 2.0)
+        low, high = np.where(f > 0, x, low), np.where(f > 0, high, x)
+        moved = _next_logs(step, x, f, low, high, x_last, f_last)
+        searched &= (np.abs(f) >= EXACT) & (np.abs(moved - x) >= SAME) & (np.abs(moved) <= FARTHEST_LOG)
+        x_last, f_last, x = x, f, np.where(searched, moved, x)
+    d = shares(np.exp(x))[1]
+    mu[:], y[:] = np.where(zero, 0.0, np.exp(x)), np.where(zero, z, np.maximum(z + np.exp(x) / weight, 0.0))
+    t = (2 * mu / k * (1 + start) if levels else np.zeros_like(mu))[:, None]
+    shrink = np.divide(d, d + 2 * mu, out=np.zeros_like(d), where=d > 0) if not levels else (d > 0).astype(float)
+    np.copyto(Y, np.where(zero[:, None], Z, (Z - np.clip(Z, -t, t)) * shrink[:, None]))
+    np.fill_diagonal(Y, np.where(zero, a, d))
+
+
 def _free_shares(a: Floats, rest: Floats, whole: Floats) -> Floats:
     """Return h_i of the rows as they are, `whole` over their diagonal; infinite if they cannot stay so."""
     impossible = np.where((rest > 0) | (a < 0), np.inf, 0.0)

@@ -153,6 +153,9 @@ def advance(state: RowState, S: Floats, k: int, steps: int) -> tuple[Floats, boo
     return F, finite
 
 
+take_cones = plain.project_cones if kernels is None else kernels.project_cones
+
+
 @cache
 def say_if_slow() -> None:
     """Say once that tight proofs take longer if the compiled part is missing."""
