@@ -186,7 +186,7 @@ def added(eigenvalues: Floats, couplings: Floats, variances: Floats) -> Floats:
     is increasing and concave. A Ritz value is never above the root, and Newton's method rises from it to the root
     without passing it.
     """
-    d = eigenvalues[:, None]
+    d = eigenvalues[:, None] if eigenvalues.ndim == 1 else eigenvalues
     squares = couplings**2
     half = 0.5 * (d - variances)
     t = (0.5 * (d + variances) + np.sqrt(half**2 + squares)).max(axis=0)
