@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.span_bound import span_witness
+from laconic.bounds.joint import _eigenvalues as span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, at_most, percent, scope_of

@@ -119,6 +119,8 @@ class Certificate:
     forced: Indices = field(default_factory=no_features)
     feature_names: tuple[str, ...] | None = None
     versions: dict[str, str] = field(default_factory=versions)
+    joint: str | None = None
+    total: int | None = None
 
     def __repr__(self) -> str:
         return (
@@ -260,6 +262,8 @@ def certify(
     forced: Any = (),
     feature_names: Sequence[str] | None = None,
     proved: Proved | None = None,
+    joint: str | None = None,
+    total: int | None = None,
 ) -> Certificate:
     """Return the certificate of a component, or of several with a row of `loadings` each.
 
@@ -299,6 +303,8 @@ def certify(
         allowed=choice,
         forced=must,
         feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
+        joint=joint,
+        total=total,
     )
 
 

@@ -1,16 +1,45 @@
-"""The witness of the bound on several components together; see `laconic.proof.witness_joint`."""
+"""Prove how good several components are together: cheap bounds first, then the cover and its tree."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from laconic.bounds.prove import Proof
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
-from laconic.proof.witness_joint import JointWitness
+from laconic.proof.witness import ProofError, Proved
+from laconic.proof.witness_cover import CoverWitness
+from laconic.proof.witness_joint import JointWitness, prove_joint
+from laconic.search.joint import JointProblem
+from laconic.search.problem import Status
 
 # Relative accuracy of eigenvalues. The proof corrects for it, so it costs a little of the bound and never its truth.
 ACCURACY_OF_EIGENVALUES = 1e-9
 
 
-def span_witness(covariance: Covariance, n_components: int) -> JointWitness:
+@dataclass(frozen=True, eq=False)
+class JointBound:
+    """A proved bound on the value of several components."""
+
+    witness: JointWitness | CoverWitness
+    proved: Proved
+    status: Status | None = None  # why the proof ended, if there is more to say than the gap
+    reason: str = ""
+
+
+def prove_jointly(problem: JointProblem, vectors: Floats, proof: Proof | None) -> tuple[Floats, JointBound | None]:
+    """Return the components in the columns of `vectors` or better ones, and the least bound that is proved, or None.
+
+    `proof` is "fast", "tight", "exact" or an `Exact`. A bound of the user's own is about one component only.
+    """
+    witness = _eigenvalues(problem.covariance, problem.count)
+    try:
+        return vectors, JointBound(witness, prove_joint(problem.covariance, problem.cardinalities, witness))
+    except ProofError:
+        return vectors, None
+
+
+def _eigenvalues(covariance: Covariance, n_components: int) -> JointWitness:
     """Return a witness of the sum of the largest eigenvalues; of the trace if no matrix is small enough for them."""
     part = covariance.on_hand()
     factor = part.factor
