@@ -172,7 +172,7 @@ def joint():
         z[support] = np.linalg.eigh(S[np.ix_(support, support)])[1][:, -1]
     used = np.flatnonzero(Z.any(axis=0))
     witness = JointWitness(factor=vectors[:, -2:] * np.sqrt(values[-2:] - values[-3]))
-    options = {"digest": made.digest(), "recipe": made.recipe}
+    options = {"digest": made.digest(), "recipe": made.recipe, "joint": "span"}
     return Example(certify(made.covariance, (4, 3), used, Z[:, used], witness, **options), rows())
 
 

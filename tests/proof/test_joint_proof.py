@@ -9,7 +9,7 @@ import pytest
 from certificate_examples import example, rows
 
 from laconic import verify
-from laconic.bounds.span_bound import span_witness
+from laconic.bounds.joint import eigenvalue_witness as span_witness
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance
 from laconic.proof import ProofError
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower

@@ -32,14 +32,14 @@ def prove_jointly(problem: JointProblem, vectors: Floats, proof: Proof | None) -
 
     `proof` is "fast", "tight", "exact" or an `Exact`. A bound of the user's own is about one component only.
     """
-    witness = _eigenvalues(problem.covariance, problem.count)
+    witness = eigenvalue_witness(problem.covariance, problem.count)
     try:
         return vectors, JointBound(witness, prove_joint(problem.covariance, problem.cardinalities, witness))
     except ProofError:
         return vectors, None
 
 
-def _eigenvalues(covariance: Covariance, n_components: int) -> JointWitness:
+def eigenvalue_witness(covariance: Covariance, n_components: int) -> JointWitness:
     """Return a witness of the sum of the largest eigenvalues; of the trace if no matrix is small enough for them."""
     part = covariance.on_hand()
     factor = part.factor

@@ -95,13 +95,31 @@ def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
     )
 
 
-def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) -> str:
+def several_in_words(joint: str, sizes: Sequence[int], total: int | None = None) -> str:
+    """Return components of a question in words: "2 components with disjoint supports of at most 5 and 4 features"."""
+    count, same = len(sizes), len(set(sizes)) == 1
+    many = counted(sizes[0], "feature") if same else f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]} features"
+    if total is not None:
+        many = f"{total} features in all"
+    match joint:
+        case "common":
+            return f"{count} orthogonal components of {counted(sizes[0], 'common feature')}"
+        case "disjoint":
+            return f"{count} components with disjoint supports of at most {many}"
+        case "orthogonal":
+            return f"{count} orthogonal components of at most {many}"
+    return f"{count} components of at most {many}"
+
+
+def held_at_least_in_words(several: str, gap: float, scope: Scope = EVERYTHING) -> str:
     """Return the verdict on several components together, by their relative gap."""
     if gap <= PROVED:
-        return f"Optimal: no {count} components of these sizes{scope.supports} hold more variance together (proved)."
+        return f"Optimal: no {several}{scope.supports} hold more variance together (proved)."
+    if gap == np.inf:
+        return "No upper bound was computed."
     return (
-        f"Together these {count} components hold at least {percent_reached(gap)} % of the variance that any {count} "
-        f"components of these sizes{scope.supports} hold (proved)."
+        f"Together these components hold at least {percent_reached(gap)} % of the variance that any {several}"
+        f"{scope.supports} hold (proved)."
     )
 
 

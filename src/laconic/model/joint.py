@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.joint import _eigenvalues as span_witness
+from laconic.bounds.joint import eigenvalue_witness as span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, at_most, percent, scope_of
@@ -135,6 +135,7 @@ def _bounded(
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             proved=proved,
+            joint="span",
         )
     except ValueError:
         return None, proved.value

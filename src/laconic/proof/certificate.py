@@ -11,12 +11,23 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.rounding import sum_up
 from laconic.core.store import Budget, Decoder, encoded, files_of, read_document, write_files
-from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
+from laconic.core.words import (
+    Scope,
+    at_least,
+    at_most,
+    counted,
+    held_at_least_in_words,
+    proof_in_words,
+    scope_of,
+    several_in_words,
+)
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
 from laconic.proof.gate import prove, proved_lower, relative_gap
 from laconic.proof.witness import WITNESSES, ProofError, Proved, Witness, no_features
+from laconic.proof.witness_cover import CoverWitness
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step
 
@@ -32,6 +43,9 @@ MISSING_SLACK = 1e-9
 MOST_SLACK = 1e-7
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
+# How far the inner products of orthonormal components may be from zero, and their squared lengths from one. With
+# |U'U - I| <= delta in each entry, UU'/(1 + r delta) is at most I, so that the bound grows by this factor.
+ORTHONORMAL = 1e-12
 # The digits of a bound in a sentence. The gap of an optimal component shows in the twelfth.
 DIGITS = 12
 # A sentence names at most this many features.
@@ -48,10 +62,11 @@ def versions() -> dict[str, str]:
 class Certificate:
     """One component or several together, an upper bound for all components of their sizes, and the proof.
 
-    Let S be the matrix that the recipe makes of the data, after the deflation, and P the projection on the span of the
-    components. The claim has two parts: Tr(PS) >= lower, and Tr(PS) <= upper for the span of any components with at
-    most these numbers of nonzeros, all of them on features allowed. A single component z has Tr(PS) = z'Sz / z'z, and
-    the upper bound is about supports that contain the features forced in. `laconic.verify` checks the claim.
+    Let S be the matrix that the recipe makes of the data, after the deflation. The value of one component z is
+    z'Sz / z'z, and that of several is the sum of these, or with `joint` "common" or "span" Tr(PS), P the projection on
+    their span. The claim has two parts: the value is at least `lower`; and no components with at most these numbers of
+    nonzeros, all of them on features allowed, have a value above `upper`. If features are forced in, it is about
+    components that contain them. `joint` says what else components must satisfy. `laconic.verify` checks the claim.
 
     `margin` and `versions` are no part of the claim. `feature_names` find the columns in data that have names.
 
@@ -83,6 +98,12 @@ class Certificate:
         features allowed from zero.
     feature_names, versions : tuple of str or None, and dict
         The names of all features, or None, and the versions of the software that made the certificate.
+    joint : str or None
+        What several components have to do with each other; None for one component. "common": they are orthonormal,
+        and all have one support of as many features as each cardinality says. "disjoint": no feature serves two.
+        "orthogonal": they are orthonormal, up to 1e-12. "span": anything.
+    total : int or None
+        The largest number of nonzeros of all components together, if there is such a limit.
 
     See Also
     --------
@@ -156,7 +177,12 @@ class Certificate:
         """A sentence that says what is proved."""
         if self.n_components == 1:
             return proof_in_words(self.gap, self.scope)
-        return held_at_least_in_words(self.n_components, self.gap, self.scope)
+        return held_at_least_in_words(self.several, self.gap, self.scope)
+
+    @property
+    def several(self) -> str:
+        """Components like these in words, such as "2 components with disjoint supports of at most 5, 4 features"."""
+        return several_in_words(self.joint or "span", self.cardinalities.tolist(), self.total)
 
     @property
     def claim(self) -> tuple[str, str, str]:
@@ -172,12 +198,9 @@ class Certificate:
             found = f"The component with these loadings on {on} has a variance{scope.about} of at least {lower}."
             best = f"No component with at most {size}, of either sign{among}, has a variance{scope.about} of"
         else:
-            count, sizes = counted(self.n_components, "component"), ", ".join(map(str, self.cardinalities.tolist()))
-            found = (
-                f"The {count} with these loadings on {on} together hold a variance{scope.about} of at least {lower}."
-            )
-            best = f"No {count} with at most {sizes} nonzero loadings{scope.supports} together hold a variance"
-            best += f"{scope.about} of"
+            found = f"The {self.n_components} components with these loadings on {on} together hold a variance"
+            found += f"{scope.about} of at least {lower}."
+            best = f"No {self.several}{scope.supports} together hold a variance{scope.about} of"
         return found, f"{best} more than {upper}.", self._matrix_in_words()
 
     @property
@@ -276,14 +299,17 @@ def certify(
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
     places, rows = np.array(support, dtype=np.intp), np.atleast_2d(np.array(loadings, dtype=np.float64))
     must = np.asarray(forced, dtype=np.intp)
-    value, margin = proved or upper_of(covariance, sizes, witness, choice, must)
-    lower = lower_of(covariance, places, rows)
+    value, margin = proved or upper_of(covariance, sizes, witness, choice, must, joint=joint, total=total)
+    lower = lower_of(covariance, places, rows, joint)
     if not (np.isfinite(value) and np.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
     size = max(abs(value), BEFORE * covariance.rounding_unit)
     # S may be made again from another container of the data, which has other errors.
     errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
     slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
+    if joint == "orthogonal":
+        # The components compared with are orthonormal up to rounding only.
+        slack += len(sizes) * ORTHONORMAL * (abs(value) + len(sizes) * covariance.magnitude**2)
     # Bounds by all pairs have the rounding of single precision, which depends on the container, too.
     slack += 2 * margin if recipe.given == "rows" else 0.0
     return Certificate(
@@ -314,20 +340,27 @@ def upper_of(
     witness: Witness | JointWitness,
     allowed: Indices | None,
     forced: Indices,
+    *,
+    joint: str | None = None,
+    total: int | None = None,
 ) -> Proved:
     """Return the upper bound that a witness proves for components of these sizes."""
     part = covariance if allowed is None else SubsetCovariance(covariance, allowed)
-    if isinstance(witness, JointWitness):
-        return prove_joint(part, tuple(sizes.tolist()), witness)
-    if len(sizes) != 1:
-        raise ProofError("The witness is about one component, and the certificate about several.")
     inside = forced if allowed is None else np.flatnonzero(np.isin(allowed, forced))
+    if len(sizes) > 1 and isinstance(witness, JointWitness | CoverWitness):
+        # The span is that of any components: what all of them contain does not matter.
+        inside = inside[:0] if joint == "span" else inside
+        return prove_joint(part, tuple(sizes.tolist()), witness, joint=joint or "span", total=total, inside=inside)
+    if len(sizes) != 1 or isinstance(witness, JointWitness):
+        raise ProofError("The witness and the certificate are about different numbers of components.")
     bound = prove(part, int(sizes[0]), witness, inside=inside)
     return Proved(bound.value, bound.margin)
 
 
-def lower_of(covariance: Covariance, support: Indices, loadings: Floats) -> float:
-    """Return a lower bound on the variance that the components in the rows of `loadings` hold together."""
-    if len(loadings) == 1:
-        return proved_lower(covariance, support, loadings[0])
+def lower_of(covariance: Covariance, support: Indices, loadings: Floats, joint: str | None = None) -> float:
+    """Return a lower bound on the value of the components in the rows of `loadings`."""
+    if len(loadings) == 1 or joint in ("disjoint", "orthogonal"):
+        used = [np.flatnonzero(row) if len(loadings) > 1 else np.arange(len(row)) for row in loadings]
+        parts = [proved_lower(covariance, support[own], row[own]) for own, row in zip(used, loadings, strict=True)]
+        return -sum_up([-part for part in parts]) if len(parts) > 1 else parts[0]
     return proved_joint_lower(covariance, support, loadings)

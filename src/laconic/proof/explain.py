@@ -5,6 +5,7 @@ from typing import Any
 
 from laconic.core.words import at_least, at_most, counted
 from laconic.proof.certificate import Certificate
+from laconic.proof.witness_cover import CoverWitness
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
@@ -72,6 +73,8 @@ def _components_in_words(c: Certificate, lower: float) -> list[str]:
     least = f"With all rounding errors included it is at least {at_least(lower, DIGITS)}."
     if c.n_components > 1:
         held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
+        if c.joint in ("disjoint", "orthogonal"):
+            held = "Together they hold the sum of their variances z'Sz / z'z."
         return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
     count = counted(len(c.support), "nonzero loading")
     listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
@@ -114,13 +117,23 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
                 f"Tree of cases: {counted(witness.count, 'node')}. Each node is divided into the supports with a "
                 "feature and those without it. Row levels bound each leaf, or its supports are listed."
             ]
+        case CoverWitness():
+            return [
+                f"Cover: a tree of cases, stored in {len(witness.cases) + len(witness.numbers):,} numbers. In each "
+                "case some components use some features, and others do not. A matrix is subtracted from S that takes "
+                "away what features must pay for, and the bound is the largest eigenvalues of what is left and what "
+                "the most expensive features pay."
+            ]
         case JointWitness(factor=None):
             return [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
         case JointWitness():
+            shrunk = ""
+            if witness.threshold:
+                shrunk = f" S is shrunk by {witness.threshold:.6g} off its diagonal first, and the bound adds the cost."
             return [
                 "Sum of eigenvalues: r directions hold at most the r largest eigenvalues together (Ky Fan). A factor F "
                 "proves it: the sum of the squares in F plus r times the largest eigenvalue of S - FF'. If the sum of "
-                f"the variances of {features} is smaller, it counts."
+                f"the variances of {features} is smaller, it counts.{shrunk}"
             ]
     return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
 

@@ -24,6 +24,7 @@ from laconic.proof.witness import (
     checked_matrix,
     register,
 )
+from laconic.proof.witness_cover import CoverWitness
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
@@ -116,6 +117,7 @@ for _kind in (
     Proposition2Witness,
     TreeWitness,
     StepsWitness,
+    CoverWitness,
 ):
     register(_kind)
 

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.rounding import gamma
 from laconic.core.words import is_whole
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.rows import columns_by_name
-from laconic.proof.certificate import Certificate, lower_of, upper_of
+from laconic.proof.certificate import ORTHONORMAL, Certificate, lower_of, upper_of
 from laconic.proof.gate import kinds_of
 from laconic.proof.witness import checked_features, no_features
+from laconic.proof.witness_joint import QUESTIONS
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
@@ -188,12 +190,13 @@ class _Check:
         self._holding = 2
         S = _deflated(made.covariance, c)
         self._holding = 3
-        lower = self._lower = lower_of(S, c.support, c.loadings)
+        lower = self._lower = lower_of(S, c.support, c.loadings, c.joint)
         if not lower >= c.lower:
             raise ValueError(LOWER_REFUSED.format(claimed=c.lower, found=lower))
         self._holding = 4
         try:
-            upper = self._upper = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
+            proved = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced, joint=c.joint, total=c.total)
+            upper = self._upper = proved.value
         except BAD as error:
             raise ValueError(f"The witness proves nothing: {error}") from None
         if not upper <= c.upper:
@@ -242,6 +245,7 @@ def check_claim(c: Certificate) -> None:
         )
     if not np.isin(support, allowed).all():
         raise ValueError("The certificate has a support with features that are not allowed.")
+    _check_joint(c, loadings)
     if not np.isin(forced, support).all():
         raise ValueError("The certificate has a support without the features that are forced in.")
     with np.errstate(over="ignore"):  # of loadings that nobody computed
@@ -258,6 +262,30 @@ def check_claim(c: Certificate) -> None:
     if not isinstance(c.recipe, Recipe):
         raise TypeError("The certificate does not say how its matrix is made.")
     c.recipe.check()
+
+
+def _check_joint(c: Certificate, loadings: Floats) -> None:
+    """Raise an error unless components have to do with each other what the claim says."""
+    r, used = len(c.cardinalities), loadings != 0
+    if (c.joint is None) != (r == 1) or c.joint not in (None, *QUESTIONS):
+        raise ValueError(f"The certificate is about {r} components and joint={c.joint!r}.")
+    if c.total is not None and (c.joint not in ("disjoint", "orthogonal") or not is_whole(c.total)):
+        raise ValueError(f"The certificate has a total of {c.total!r} features for joint={c.joint!r}.")
+    if c.total is not None and used.sum() > c.total:
+        raise ValueError(f"The certificate has {used.sum()} loadings where at most {c.total} are allowed.")
+    if c.joint == "disjoint" and (used.sum(axis=0) > 1).any():
+        raise ValueError("The certificate has components that share a feature.")
+    if c.joint == "common" and len(set(c.cardinalities.tolist())) > 1:
+        raise ValueError("The certificate has several sizes for one common support.")
+    if c.joint == "common" and used.any(axis=0).sum() > c.cardinalities[0]:
+        raise ValueError("The certificate has components that use more features together than the common support.")
+    forced = np.isin(np.asarray(c.support), np.asarray(c.forced))
+    if c.joint == "orthogonal" and not used[:, forced].all():
+        raise ValueError("The certificate has a component without the features that are forced in.")
+    if c.joint in ("common", "orthogonal"):
+        error = np.abs(loadings @ loadings.T - np.eye(r)).max() + gamma(loadings.shape[1] + 2)
+        if not error <= ORTHONORMAL:
+            raise ValueError(f"The certificate has components that are off orthogonal by {error:.1g}.")
 
 
 def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> Made:

@@ -53,9 +53,6 @@ from laconic.proof.witness_dual import less_symmetric_part, level_costs, norm_co
 
 # How a node ends: a point bounds what remains, or nothing remains. Other numbers are the place of a feature and group.
 BOUNDED, EMPTY, BY_SIZES = -1, -2, -3
-# A question with a total budget is divided by the numbers of nonzeros if there are at most this many ways.
-MOST_SIZES = 2000
-
 
 @dataclass(frozen=True, eq=False)
 class Group:

@@ -1,7 +1,15 @@
-"""Proved bounds on the variance that several components hold together.
+"""Proved bounds on the value of several components together.
 
-S is a symmetric matrix, P the projection on the span of r components with at most k_1, ..., k_r nonzeros, and
-K = k_1 + ... + k_r. So P has a rank of at most r, and lives on at most K features.
+S is a symmetric matrix, and u_1, ..., u_r are components with at most k_1, ..., k_r nonzeros. Four questions differ in
+what the components have to do with each other:
+
+    common      orthonormal, with one support of k features for all
+    disjoint    no feature serves two components
+    orthogonal  orthonormal, supports may overlap; perhaps all of them together have at most K nonzeros
+    span        any; the value is Tr(PS), P the projection on their span
+
+For the first three the value is the sum of u_t'Su_t, which is Tr(PS), too: so in all cases P has a rank of at most r,
+and lives on at most K features. With a common support K = k, else K is the sum of all k_t.
 
 **The sum of the largest eigenvalues.** For any F
 
@@ -12,20 +20,33 @@ lambda_{r+1} >= 0 and lambda_r, this is the sum of the r largest eigenvalues, wh
 Fan). A poor F gives a poor bound, never a wrong one. If S = A'A, then AA' has the same eigenvalues but for zeros, and F
 may have the rows of A in place of the features.
 
+**Threshold.** Off the diagonal, the sum of all |P_ij| is at most
+
+    c = sum_t (k_t - 1)                      for disjoint and orthogonal components,
+    c = max_{q <= r} (q (K - 1) (K - q))^(1/2)   for a common support, and for the span.
+
+The first holds because |u_t|_1^2 <= k_t. The second by Cauchy and Schwarz over the K (K - 1) pairs, since the squares
+of all entries of a projection of rank q add up to q, and those of its diagonal to at least q^2 / K. So S may be
+replaced by a matrix whose entries off the diagonal are smaller by t at most, at the cost of c t.
+
 **Hidden features.** Let H be the features at hand, B a set of at most K hidden ones, and e the excess of S
 (`laconic.covariance.deflation`): S + e I_H is semidefinite on the union of both. A semidefinite matrix is A'A with
 A = (A_H, A_B), and AA' = A_H A_H' + A_B A_B'. The sum of the r largest eigenvalues is subadditive. Therefore
 
     Tr(PS) <= [the sum of the r largest eigenvalues of S_HH] + r e + [the sum of the K largest hidden variances].
 
+There is no threshold then.
+
 **The trace.** P <= I on the features that it lives on. With S + d I semidefinite, Tr(PS) is at most the sum of the K
 largest variances plus K d.
 
-The least of these is the bound. Rounding errors are added throughout, as in `laconic.proof.gate`.
+The least of these is the bound. The cover (`laconic.proof.witness_cover`) is another, mostly much lower. Rounding
+errors are added throughout, as in `laconic.proof.gate`.
 """
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,23 +62,30 @@ from laconic.proof.witness import (
     checked_array,
     checked_features,
     checked_matrix,
+    checked_number,
     lacking,
     largest,
     times_up,
 )
+from laconic.proof.witness_cover import CoverCase, CoverWitness, first_groups, ways_to_divide
+
+QUESTIONS = ("common", "disjoint", "orthogonal", "span")
+# A total budget that can be divided in more ways is bounded without looking at them one by one.
+MOST_WAYS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class JointWitness:
-    """The numbers from which the bound on several components can be computed again."""
+    """The numbers from which a bound on several components can be computed again."""
 
     kept: Indices | None = None  # the features H at hand; None for all
     factor: Floats | None = None  # F, one row for each feature of H, or for each row of A; None for the trace alone
     by_rows: bool = False  # whether F has the rows of A
+    threshold: float = 0.0  # t
 
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
-        return ("span",)
+        return ("threshold" if self.threshold else "span",)
 
     def reads(self, n: int) -> Indices:
         """Return the features, of n, whose rows of S the bound needs."""
@@ -67,16 +95,29 @@ class JointWitness:
 
 
 @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
-def prove_joint(S: Any, cardinalities: tuple[int, ...], witness: JointWitness) -> Proved:
-    """Return an upper bound on Tr(PS) for all components of these cardinalities; a ProofError if there is none."""
+def prove_joint(
+    S: Any,
+    cardinalities: tuple[int, ...],
+    witness: JointWitness | CoverWitness,
+    *,
+    joint: str = "span",
+    total: int | None = None,
+    inside: Any = (),
+) -> Proved:
+    """Return an upper bound on the value of all components of these cardinalities; a ProofError if there is none.
+
+    `joint` is the question, `total` the most nonzeros of all components together, and `inside` are features that every
+    component uses (with a common support, the support).
+    """
+    if joint not in QUESTIONS:
+        raise ProofError(f"joint={joint!r} is none of {', '.join(QUESTIONS)}.")
     try:
         matrix = checked_matrix(S)
-        count = min(sum(cardinalities), matrix.n_features)
-        by_trace = sum_up([*largest(matrix.variances, count), lacking(matrix, count)])
-        margin = by_trace - math.fsum(largest(matrix.diagonal, count))
-        found = [Proved(by_trace, margin)]
-        if witness.factor is not None:
-            found.append(_by_eigenvalues(matrix, len(cardinalities), count, witness))
+        members = checked_features(inside, matrix.n_features, "inside")
+        if isinstance(witness, CoverWitness):
+            found = [_by_cover(matrix, cardinalities, witness, joint, total, members)]
+        else:
+            found = _plain(matrix, cardinalities, witness, joint, total)
     except ValueError as error:
         raise ProofError(str(error)) from None
     value, margin = min(found)
@@ -85,8 +126,63 @@ def prove_joint(S: Any, cardinalities: tuple[int, ...], witness: JointWitness) -
     return Proved(value, max(margin, 0.0))
 
 
-def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) -> Proved:
-    added: list[float] = []
+def cover_case(
+    S: Covariance, cardinalities: tuple[int, ...], joint: str, total: int | None, inside: Indices
+) -> tuple[CoverCase, list[tuple[int, ...]] | None]:
+    """Return all components of a question, and the ways in which a total budget can be divided."""
+    everything = np.arange(S.n_features)
+    common, overlap = joint in ("common", "span"), joint != "disjoint"
+    if joint == "span":
+        sizes, ways = (sum(cardinalities),) * len(cardinalities), None
+    elif total is None or common:
+        sizes, ways = cardinalities, None
+    else:
+        sizes = cardinalities
+        room = min(total, S.n_features if joint == "disjoint" else total)
+        ways = list(islice(ways_to_divide(room, sizes), MOST_WAYS + 1))
+        ways = ways if len(ways) <= MOST_WAYS else None
+    groups = first_groups(sizes, everything, inside, common=common, overlap=overlap, total=total)
+    return CoverCase(S, groups, common=common, overlap=overlap), ways
+
+
+def _by_cover(
+    S: Covariance, cardinalities: tuple[int, ...], witness: CoverWitness, joint: str, total: int | None, inside: Indices
+) -> Proved:
+    if joint == "disjoint" and len(inside) and len(cardinalities) > 1:
+        raise ValueError("Disjoint components cannot share features that all of them use.")
+    case, ways = cover_case(S, cardinalities, joint, total, inside)
+    proved = witness.bound_of(case, ways)
+    # Components that span less than r dimensions hold no more than zero in the others.
+    return Proved(max(proved.value, 0.0), proved.margin) if joint == "span" else proved
+
+
+def _plain(
+    S: Covariance, cardinalities: tuple[int, ...], witness: JointWitness, joint: str, total: int | None
+) -> list[Proved]:
+    """Return the bound by the trace, and that by eigenvalues if there is one."""
+    r = len(cardinalities)
+    most = max(cardinalities) if joint == "common" else sum(cardinalities)
+    count = min(most, S.n_features, total if total is not None else most)
+    by_trace = sum_up([*largest(S.variances, count), lacking(S, count)])
+    found = [Proved(by_trace, by_trace - math.fsum(largest(S.diagonal, count)))]
+    if witness.factor is not None:
+        cost = 0.0
+        if witness.threshold:
+            if joint in ("disjoint", "orthogonal"):
+                nonzeros = sum(cardinalities) if total is None else min(total, sum(cardinalities))
+                cost = float(nonzeros - r)
+            else:
+                squares = max(q * (count - 1) * max(count - q, 0) for q in range(1, r + 1))
+                cost = float(up(math.sqrt(squares)))
+        found.append(_by_eigenvalues(S, r, count, witness, cost))
+    return found
+
+
+def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness, cost: float) -> Proved:
+    t = checked_number(witness.threshold, "threshold")
+    if t < 0 or (t and (witness.kept is not None or witness.by_rows)):
+        raise ValueError(f"threshold={t!r} of the witness must not be negative, and S must be written out for it.")
+    added: list[float] = [times_up(cost, t)]
     part = S
     if witness.kept is not None:
         kept = checked_features(witness.kept, S.n_features, "kept")
@@ -95,7 +191,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) ->
         part = S.part(kept)
         # With S + d I semidefinite, the features left out, at most `count` of them, add d each.
         lack = lacking(S, count) if excess is None else min(lacking(S, count), times_up(r, excess))
-        added = [*largest(S.variances[others], count), lack]
+        added += [*largest(S.variances[others], count), lack]
     if witness.by_rows:
         A = part.rows_as_factor(np.arange(part.n_features))
         if A is None:
@@ -105,7 +201,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) ->
         top = sum_up([top, part.factor_error])
     else:
         F = checked_array(witness.factor, (part.n_features, None), "factor")
-        M = part.matrix - F @ F.T
+        M = _shrunk(part.matrix, t) - F @ F.T
         squares = np.einsum("ij,ij->i", F, F)
         top, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
         # Entries of at most x_i x_j make a norm of at most |x|^2. The product rounds by gamma |f_i||f_j|, and the two
@@ -117,6 +213,16 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) ->
     value = sum_up([times_up(r, max(top, 0.0)), square, *added])
     plain = r * max(estimate, 0.0) + float(np.einsum("ij,ij->", F, F)) + math.fsum(added)
     return NO_BOUND if math.isnan(value) else Proved(value, value - plain)
+
+
+def _shrunk(S: Floats, t: float) -> Floats:
+    """Return S with its entries off the diagonal moved towards zero by t at most."""
+    if not t:
+        return S
+    # A difference is rounded once, which the sums of the caller include.
+    M = S - np.clip(S, -t, t)
+    np.fill_diagonal(M, S.diagonal())
+    return M
 
 
 @np.errstate(all="ignore")
