@@ -14,7 +14,7 @@ from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
 from laconic.proof.witness import ProofError, Proved
 from laconic.proof.witness_cover import CoverWitness, Group
 from laconic.proof.witness_joint import JointWitness, cover_case, prove_joint
-from laconic.search.joint import JointProblem, components_on, value_of
+from laconic.search.joint import JointProblem, components_from, value_of
 from laconic.search.problem import Status, how_it_ended
 
 # Relative accuracy of eigenvalues. The proof corrects for it, so it costs a little of the bound and never its truth.
@@ -130,8 +130,8 @@ def _by_tree(
             own = eigh(S.submatrix(features))[1][:, ::-1][:, : group.count]
             directions[features, : own.shape[1]] = own
             columns.append(directions)
-        found = components_on(problem, np.hstack(columns))
-        if found is not None and value_of(problem, found) > value:
+        found = components_from(problem, np.hstack(columns), value)
+        if found is not None:
             vectors, value = found, value_of(problem, found)
         return value
 
@@ -146,6 +146,7 @@ def _by_tree(
     if result.stuck and not result.complete:
         otherwise = Status.UNDIVIDED
     status = how_it_ended(value, found.proved.value, effort.gap, stopped, otherwise)
+    status = Status.JOINTLY_COMPLETE if status is Status.COMPLETE else status
     reason = f"tree of cases: {result.nodes} node{'' if result.nodes == 1 else 's'}"
     return vectors, JointBound(found.witness, found.proved, status, reason)
 

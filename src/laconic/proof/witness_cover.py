@@ -68,7 +68,8 @@ class Group:
     @property
     def settled(self) -> bool:
         """Whether nothing is left to decide: each component may use all features alive."""
-        return len(self.alive) <= self.size and (self.budget == self.size or self.most == self.count)
+        all_of_them = self.most * len(self.alive) <= self.budget
+        return len(self.alive) <= self.size and all_of_them and (self.budget == self.size or self.most == self.count)
 
     @property
     def left(self) -> int:

@@ -166,6 +166,20 @@ def solve_jointly(problem: JointProblem, starts: Sequence[Floats] = (), *, seed:
     return search.result()
 
 
+# Components from a start are improved by exchanges if their value is at least this share of the one to beat.
+WORTH_IMPROVING = 0.98
+
+
+def components_from(problem: JointProblem, start: Floats, beat: float) -> Floats | None:
+    """Return the best components found near a start, if their value is above that to beat."""
+    search = _Search(problem, 0)
+    with problem.monitor.watch():
+        search.offer(search.on_largest(start))
+        if search.found is not None and search.found.value >= WORTH_IMPROVING * beat:
+            search.improved(search.found)
+    return search.result() if search.found is not None and search.found.value > beat + search.least_gain else None
+
+
 def _from_core(search: "_Search", starts: Sequence[Floats]) -> None:
     """Search among promising features, improve on all, and add what that brings, until it brings nothing new."""
     problem = search.problem

@@ -32,10 +32,7 @@ class Status(Enum):
         "The search has excluded every better support of any size{supports} at this penalty{setting}, up to rounding "
         "errors."
     )
-    JOINTLY_COMPLETE = (
-        "The search has excluded every choice of disjoint supports{supports} with a larger total, up to rounding "
-        "errors."
-    )
+    JOINTLY_COMPLETE = "The search has excluded every choice of supports with a larger total, up to rounding errors."
     TOGETHER = "No exchange of one feature that was tried raises the variance that the components hold together."
     LOCAL = "No exchange of one feature that was tried improves it."
     HEURISTIC = "The method ran to its end."
