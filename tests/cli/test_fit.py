@@ -148,7 +148,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
 def test_components_found_together_have_one_certificate(csv, tmp_path):
     out = tmp_path / "out"
     printed = " ".join(done("fit", csv, "-k", "4,3", "--joint", "span", "--out", out).stdout.split())
-    assert "No 2 components of these sizes hold more than" in printed
+    assert "No 2 components of at most 4 and 3 features hold more than" in printed
     assert not (out / "component-1.json").exists()
     assert done("verify", out / "components.json", csv).stdout.startswith("Accepted. ")
 
@@ -205,7 +205,9 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
         (["-c", "many"], "n_components='many' must be"),
         (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
         (["--proof", "hard"], "proof='hard'"),
-        (["--joint", "common"], "joint='common' must be one of 'disjoint', 'span', None."),
+        (["--joint", "apart"], "joint='apart' must be one of 'common', 'disjoint', 'orthogonal', 'span', None."),
+        (["-k", "total:many", "--joint", "disjoint"], "cardinality={'total': 'many'} must be like {'total': 30}"),
+        (["-k", "total:8"], "cardinality={'total': 8} is for several components with joint='disjoint' or"),
         (["--forced-in", "gene Z"], "'gene Z'"),
         (["--read", "index=sample"], "index='sample' is not a column of genes.csv"),
         (["--read", "speed=9"], "'speed' is no option of a table; the options are sep, decimal"),

@@ -32,11 +32,7 @@ class Status(Enum):
         "The search has excluded every better support of any size{supports} at this penalty{setting}, up to rounding "
         "errors."
     )
-    JOINTLY_COMPLETE = (
-        "The search has excluded every choice of disjoint supports{supports} with a larger total, up to rounding "
-        "errors."
-    )
-    TOGETHER = "No exchange of one feature that was tried raises the variance that the components hold together."
+    TOGETHER = "No exchange of features that was tried raises the variance that the components hold together."
     LOCAL = "No exchange of one feature that was tried improves it."
     HEURISTIC = "The method ran to its end."
     PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
@@ -305,8 +301,6 @@ class Abilities:
     together
         The solver finds all components together, without deflation: it has a method
         ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
-    disjoint
-        Components that are found together have disjoint supports.
     """
 
     seed: bool = False
@@ -314,7 +308,6 @@ class Abilities:
     improvable: bool = False
     products: bool = False
     together: bool = False
-    disjoint: bool = False
 
 
 @runtime_checkable
