@@ -29,7 +29,7 @@ from laconic.proof.witness_cover import (
     written_decision,
     written_point,
 )
-from laconic.relaxations.cover import Cover, CoverState
+from laconic.relaxations.cover import Cover, CoverState, plain_point
 
 # The steps at the root, below it, and at a node where nothing is left to decide. Below the root, branching lowers the
 # bound faster than more steps.
@@ -38,6 +38,8 @@ BELOW = Cover(most=150, least_progress=0.1)
 LEAF = Cover(most=2000, least_progress=0.01)
 # The shares of the diagonal at which features are fixed. With less of it the bound is larger, and features cost less.
 SHARES = (0.0, 0.3, 0.7, 1.0)
+# A step of a relaxation takes as long as if there were so many features more.
+OVERHEAD = 40
 # Room for rounding errors when features are fixed; the gate includes them.
 MARGIN = 1e-9
 # Features are put in, those of the largest weight first, until so many in a row cannot be.
@@ -119,7 +121,7 @@ class CoverTree:
     """Bounds the value of components in a case, and offers supports that may be better than the best known.
 
     `offer` takes the features of each group's components, and returns the best value known. `work` limits the steps of
-    the relaxations, times the square of the number of features and the number of groups.
+    the relaxations, times about the square of the number of features and the number of groups.
     """
 
     def __init__(
@@ -150,9 +152,13 @@ class CoverTree:
         return self.value + self.gap * abs(self.value)
 
     @property
+    def limited_by_nodes(self) -> bool:
+        """Whether there are as many nodes as there may be."""
+        return self.node_limit is not None and self.nodes >= self.node_limit
+
+    @property
     def _over(self) -> bool:
-        used = self.done >= self.work or (self.node_limit is not None and self.nodes >= self.node_limit)
-        return used or self.monitor.is_over
+        return self.limited_by_nodes or self.done >= self.work or self.monitor.is_over
 
     def run(self) -> CoverResult:
         """Grow the tree until nothing is left that may be better, or the work is used up."""
@@ -185,6 +191,15 @@ class CoverTree:
                 relaxation = LEAF
                 self.value = max(self.value, self.offer([(group, group.alive) for group in case.groups]))
             S = np.ascontiguousarray(self.S[np.ix_(features, features)])
+            if settled and (case.common or not case.overlap):
+                # The eigenvalues of the supports are the value.
+                point = as_stored(plain_point(S, [group.on(features) for group in case.groups]))
+                proved = case.bounded(point)
+                branch.rounds.append((case, point, proved, []))
+                branch.excluded.append(NO_SUPPORT)
+                branch.case = case
+                self.settled = max(self.settled, proved.value)
+                return
             found = relaxation.solve(
                 S,
                 [group.on(features) for group in case.groups],
@@ -197,7 +212,7 @@ class CoverTree:
             if found is None:
                 heappush(self.heap, (-node.bound, self.nodes, node))
                 return
-            self.done += found.steps * len(features) ** 2 * len(case.groups)
+            self.done += found.steps * (len(features) + OVERHEAD) ** 2 * len(case.groups)
             point = as_stored(found.point)
             proved = case.bounded(point)
             decisions: list[CoverDecision] = []

@@ -1,20 +1,28 @@
 """Prove how good several components are together: cheap bounds first, then the cover and its tree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from laconic.bounds.prove import Proof
-from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
+from laconic.bounds.cover_tree import CoverTree
+from laconic.bounds.prove import Effort, Proof, effort_of
+from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import eigh
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
 from laconic.proof.witness import ProofError, Proved
-from laconic.proof.witness_cover import CoverWitness
-from laconic.proof.witness_joint import JointWitness, prove_joint
-from laconic.search.joint import JointProblem
-from laconic.search.problem import Status
+from laconic.proof.witness_cover import CoverWitness, Group
+from laconic.proof.witness_joint import JointWitness, cover_case, prove_joint
+from laconic.search.joint import JointProblem, components_on, value_of
+from laconic.search.problem import Status, how_it_ended
 
 # Relative accuracy of eigenvalues. The proof corrects for it, so it costs a little of the bound and never its truth.
 ACCURACY_OF_EIGENVALUES = 1e-9
+# Thresholds are tried for matrices up to this size, so many of them.
+MOST_FOR_THRESHOLD, THRESHOLDS = 2000, 12
+# The cover is solved for at most this many features.
+MOST_FOR_COVER = 1600
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +40,114 @@ def prove_jointly(problem: JointProblem, vectors: Floats, proof: Proof | None) -
 
     `proof` is "fast", "tight", "exact" or an `Exact`. A bound of the user's own is about one component only.
     """
-    witness = eigenvalue_witness(problem.covariance, problem.count)
-    try:
-        return vectors, JointBound(witness, prove_joint(problem.covariance, problem.cardinalities, witness))
-    except ProofError:
+    effort = effort_of(proof)
+    if effort is None:
         return vectors, None
+    best: JointBound | None = None
+    with problem.monitor.watch():
+        for witness in _cheap(problem):
+            found = _proved(problem, witness)
+            if found is not None and (best is None or found.proved.value < best.proved.value):
+                best = found
+            problem.monitor.tick("bounds")
+    value = value_of(problem, vectors)
+    closed = best is not None and best.proved.value - value <= PROVED / 2 * abs(value)
+    S = problem.covariance
+    if effort.work < _LEAST_WORK or closed or problem.monitor.stopped is not None:
+        return vectors, best
+    if S.at_hand is not None or S.n_features > MOST_FOR_COVER:
+        if best is not None:
+            note = f"the cover takes at most {MOST_FOR_COVER:,} features, all of them at hand"
+            best = JointBound(best.witness, best.proved, Status.TOO_MANY, note)
+        return vectors, best
+    return _by_tree(problem, vectors, value, effort, best)
+
+
+# A fast proof has less work than this, and ends with the cheap bounds.
+_LEAST_WORK = 1e8
+
+
+def _proved(problem: JointProblem, witness: JointWitness | CoverWitness) -> JointBound | None:
+    try:
+        proved = prove_joint(
+            problem.covariance,
+            problem.cardinalities,
+            witness,
+            joint=problem.question,
+            total=problem.total,
+            inside=problem.forced if problem.question in ("common", "orthogonal") else (),
+        )
+    except ProofError:
+        return None
+    return JointBound(witness, proved)
+
+
+def _cheap(problem: JointProblem) -> Iterator[JointWitness]:
+    """Yield witnesses by the trace and eigenvalues, and by a threshold."""
+    S, r = problem.covariance, problem.count
+    yield eigenvalue_witness(S, r)
+    n, K = S.n_features, problem.total or sum(problem.cardinalities)
+    if S.at_hand is not None or n > MOST_FOR_THRESHOLD:
+        return
+    matrix = S.matrix
+    variances, size = np.diag(matrix.diagonal()), np.abs(matrix - np.diag(matrix.diagonal()))
+    cost = float(K - r)
+    if problem.question in ("common", "span"):
+        k = min(problem.cardinalities[0] if problem.question == "common" else K, n)
+        cost = max(q * (k - 1) * max(k - q, 0) for q in range(1, r + 1)) ** 0.5
+
+    def shrunk(t: float) -> Floats:
+        return variances + np.sign(matrix) * np.maximum(size - t, 0.0)
+
+    def at(t: float) -> float:
+        problem.monitor.tick("bounds")
+        return float(np.linalg.eigvalsh(shrunk(t))[-r:].sum()) + cost * t
+
+    # The bound is convex in t.
+    found = minimize_scalar(at, bounds=(0.0, float(size.max())), method="bounded", options={"maxiter": THRESHOLDS})
+    t = float(found.x)
+    yield JointWitness(factor=_leading_factor(DenseCovariance(shrunk(t), semidefinite=False), r), threshold=t)
+
+
+def _by_tree(
+    problem: JointProblem, vectors: Floats, value: float, effort: Effort, best: JointBound | None
+) -> tuple[Floats, JointBound | None]:
+    inside = problem.forced if problem.question in ("common", "orthogonal") else problem.forced[:0]
+    case, ways = cover_case(problem.covariance, problem.cardinalities, problem.question, problem.total, inside)
+    seen: set[bytes] = set()
+    S = problem.covariance
+
+    def offer(chosen: list[tuple[Group, Indices]]) -> float:
+        """Evaluate components on supports, and keep them if they are better."""
+        nonlocal vectors, value
+        key = b"".join(features.tobytes() + b"|" for _, features in chosen)
+        if key in seen or problem.question == "span":
+            return value
+        seen.add(key)
+        columns = []
+        for group, features in chosen:
+            directions = np.zeros((S.n_features, group.count))
+            own = eigh(S.submatrix(features))[1][:, ::-1][:, : group.count]
+            directions[features, : own.shape[1]] = own
+            columns.append(directions)
+        found = components_on(problem, np.hstack(columns))
+        if found is not None and value_of(problem, found) > value:
+            vectors, value = found, value_of(problem, found)
+        return value
+
+    tree = CoverTree(
+        case, value, problem.monitor, offer, ways=ways, gap=effort.gap, work=effort.work, node_limit=effort.node_limit
+    )
+    result = tree.run()
+    found = JointBound(result.witness, result.proved)
+    if best is not None and best.proved.value <= result.proved.value:
+        found = best
+    stopped, otherwise = problem.monitor.stopped, Status.NODE_LIMIT if tree.limited_by_nodes else Status.WORK_LIMIT
+    if result.stuck and not result.complete:
+        otherwise = Status.UNDIVIDED
+    status = how_it_ended(value, found.proved.value, effort.gap, stopped, otherwise)
+    reason = f"tree of cases: {result.nodes} node{'' if result.nodes == 1 else 's'}"
+    return vectors, JointBound(found.witness, found.proved, status, reason)
 
 
 def eigenvalue_witness(covariance: Covariance, n_components: int) -> JointWitness:

@@ -168,7 +168,7 @@ def prove(
     A bound on all supports also bounds those that constraints allow. A better solution satisfies them. Supports of at
     most the target value are of no interest. Without `proof` only the bound that the solver gives is proved.
     """
-    effort = _effort_of(proof)
+    effort = effort_of(proof)
     work = _Proof(problem, solution, effort or EFFORTS["fast"], target)
     with problem.monitor.watch():
         work.begin()
@@ -181,7 +181,7 @@ def prove(
     return work.end()
 
 
-def _effort_of(proof: "Proof | Effort | None") -> Effort | None:
+def effort_of(proof: "Proof | Effort | None") -> Effort | None:
     """Return the effort that a proof stands for; None if it is the user's own, or none."""
     if isinstance(proof, Exact):
         return replace(EFFORTS["exact"], node_limit=proof.node_limit, gap=proof.gap, workers=proof.workers)

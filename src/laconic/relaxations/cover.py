@@ -38,7 +38,7 @@ component; the shared z, the groups and the bound from any dual point are of thi
 coupling. The copies agree by least squares, in which X and z meet on the diagonal only. Steps are extrapolated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,6 +47,7 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, threads_for
 from laconic.proof.witness_cover import CoverPoint, Group, GroupPoint
 from laconic.proof.witness_dual import row_levels
+from laconic.relaxations.elementary import SPARE, SWEEPS, WHOLE
 from laconic.relaxations.l1_splitting import OVER_RELAXATION, Memory, empty_memory, next_point
 from laconic.relaxations.row_steps import say_if_slow, take_cones
 
@@ -59,10 +60,10 @@ WEIGHT = 0.005
 CHECK_EVERY = 10
 # Progress is measured over so many computations of the bound.
 CHECKS = 4
-# Newton steps for a sum; few are needed.
-NEWTON_STEPS = 60
 # Eigenvalues of features that are out, below all others: S is divided by its largest entry.
 FAR_BELOW = 1e3
+# Eigenvectors of a large matrix are as accurate as this share of the distance between the copies.
+ACCURACY = 0.1
 # Parts of P below this share of the largest are rounding errors.
 NEGLIGIBLE = 1e-12
 
@@ -70,23 +71,22 @@ NEGLIGIBLE = 1e-12
 def clipped_to_sum(targets: Floats, slope: float, upper: Floats, sums: Floats) -> tuple[Floats, Floats]:
     """Return clip((targets - m) / slope, 0, upper) row by row, with the m for which each row has its sum.
 
-    The sum is a falling, piecewise linear function of m. Newton steps stay inside a bracket.
+    The sum is a falling, piecewise linear function of m. Its pieces end where an entry leaves zero or reaches its limit.
     """
-    low = (targets - slope * upper).min(axis=-1) - slope
-    high = targets.max(axis=-1) + slope
-    m = 0.5 * (low + high)
-    for _ in range(NEWTON_STEPS):
-        x = (targets - m[..., None]) / slope
-        inner = (x > 0) & (x < upper)
-        found = np.clip(x, 0.0, upper)
-        excess = found.sum(axis=-1) - sums
-        if (np.abs(excess) <= 1e-13 * np.maximum(sums, 1.0)).all():
-            break
-        low, high = np.where(excess > 0, m, low), np.where(excess > 0, high, m)
-        count = np.count_nonzero(inner, axis=-1)
-        moved = m + excess * slope / np.maximum(count, 1)
-        m = np.where((count > 0) & (moved > low) & (moved < high), moved, 0.5 * (low + high))
-    return found, m
+    ends = np.concatenate([targets, targets - slope * upper], axis=-1)
+    order = np.argsort(-ends, axis=-1)
+    ends = np.take_along_axis(ends, order, axis=-1)
+    rising = np.cumsum(np.where(order < targets.shape[-1], 1.0, -1.0), axis=-1) / slope
+    reached = np.zeros_like(ends)
+    np.cumsum(rising[..., :-1] * (ends[..., :-1] - ends[..., 1:]), axis=-1, out=reached[..., 1:])
+    # The first piece at whose end the sum is reached, or the last one.
+    place = np.minimum((reached < sums[..., None]).sum(axis=-1), ends.shape[-1] - 1)[..., None]
+    before = np.maximum(place - 1, 0)
+    rise = np.take_along_axis(rising, before, axis=-1)[..., 0]
+    missing = sums - np.take_along_axis(reached, before, axis=-1)[..., 0]
+    m = np.take_along_axis(ends, before, axis=-1)[..., 0]
+    m = m - np.divide(missing, rise, out=np.zeros_like(m), where=rise > 0.5 / slope)
+    return np.clip((targets - m[..., None]) / slope, 0.0, upper), m
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +214,38 @@ class Cover:
         return history[-1 - CHECKS] - history[-1] <= self.least_progress * room
 
 
+def _positive(values: Floats) -> int:
+    return int(np.count_nonzero(values > 0))
+
+
+def _leading(
+    M: Floats, basis: Floats, used_of: Callable[[Floats], int], accuracy: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the largest eigenvalues that are used, with their vectors, and a basis for the next call.
+
+    `used_of` counts them, given falling eigenvalues. Those of a large matrix that changes little are followed by
+    Rayleigh-Ritz, as in `laconic.relaxations.elementary.project`.
+    """
+    n, b = len(M), basis.shape[1]
+    if n > WHOLE and 0 < 6 * b < n:
+        for _ in range(SWEEPS):
+            span = np.linalg.qr(np.concatenate((basis, M @ basis), axis=1))[0]
+            images = M @ span
+            values, turn = np.linalg.eigh(span.T @ images)
+            values, turn = values[::-1], turn[:, ::-1]
+            used = used_of(values)
+            if used + SPARE > len(values):
+                break
+            basis, image = span @ turn[:, : used + SPARE], images @ turn[:, :used]
+            residual = image - basis[:, :used] * values[:used]
+            if np.sqrt((residual**2).sum(axis=0).max(initial=0.0)) <= accuracy:
+                return values[:used], basis[:, :used], basis
+    values, vectors = np.linalg.eigh(M)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    used = used_of(values)
+    return values[:used], vectors[:, :used], np.ascontiguousarray(vectors[:, : used + SPARE])
+
+
 class _Splitting:
     """The iteration, in units of the largest |S_ij|."""
 
@@ -244,6 +276,9 @@ class _Splitting:
             self.stiffness = start.stiffness
             self.W, self.w, self.searches = start.matrices.copy(), start.vectors.copy(), start.searches.copy()
         self.memory: Memory | None = None
+        # The eigenvectors of X and P that the next step starts from, and how far the copies are from each other.
+        self.bases = [[np.zeros((n, 0))] * self.count for _ in range(2)]
+        self.residual = 1.0
         self.V, self.z = np.zeros_like(self.W[0]), np.zeros_like(self.w[0])
         self.above, self.excess = np.zeros_like(self.V), np.zeros_like(self.z)
 
@@ -284,12 +319,19 @@ class _Splitting:
         if self.pairs is not None:
             X_in *= self.pairs
             np.einsum("gii->gi", X_in)[...] -= np.where(self.alive, 0.0, FAR_BELOW)
-        values, vectors = np.linalg.eigh(X_in)
-        p, m = clipped_to_sum(values, 1.0, np.ones_like(values), self.r)
-        if not self.by_matrix:
-            over = np.maximum(values - m[:, None] - 1.0, 0.0)
-            self.above = (vectors * over[:, None, :]) @ vectors.transpose(0, 2, 1)
-        X = (vectors * p[:, None, :]) @ vectors.transpose(0, 2, 1)
+        R_in = 2 * (_diagonals(z) - V) - self.W[3]
+        accuracy = ACCURACY * min(self.residual, 1.0)
+        X, R, self.P = np.empty_like(V), R_in.copy(), []
+        for g in range(self.count):
+            values, vectors, self.bases[0][g] = _leading(X_in[g], self.bases[0][g], self._used(g), accuracy)
+            p, m = clipped_to_sum(values, 1.0, np.ones_like(values), self.r[g : g + 1][0])
+            X[g] = (vectors * p) @ vectors.T
+            if not self.by_matrix:
+                self.above[g] = (vectors * np.maximum(values - m - 1.0, 0.0)) @ vectors.T
+            values, vectors, self.bases[1][g] = _leading(-R_in[g], self.bases[1][g], _positive, accuracy)
+            factor = vectors * np.sqrt(np.maximum(values, 0.0))
+            R[g] += factor @ factor.T
+            self.P.append(np.sqrt(q) * factor)
         moves = np.empty_like(self.W)
         moves[0] = X - V
         rows, ends = 2 * V - self.W[1:3], 2 * z - self.w[:2]
@@ -299,14 +341,10 @@ class _Splitting:
                 mu, start = self.searches[2 * kind, g], self.searches[2 * kind + 1, g]
                 take_cones(rows[kind, g], ends[kind, g], WEIGHT, group.size, kind == 0, mu, start, found[kind, g], own[kind, g])
         moves[1:3] = found - V
-        R_in = 2 * (_diagonals(z) - V) - self.W[3]
-        below, turned = np.linalg.eigh(R_in)
-        negative = turned * np.minimum(below, 0.0)[:, None, :] @ turned.transpose(0, 2, 1)
-        moves[3] = R_in - negative - _diagonals(z) + V
+        moves[3] = R - _diagonals(z) + V
         step = np.empty_like(self.w)
         step[:2] = own - z
         self.L, self.N = q * (rows[0] - found[0]), q * (rows[1] - found[1])
-        self.P = turned, q * np.maximum(-below, 0.0)
         self.F, self.e = np.zeros((n, 0)), np.zeros(n)
         if self.by_matrix:
             Q_in = 2 * V - self.W[4]
@@ -321,7 +359,13 @@ class _Splitting:
             step[2] = ends_of_all - fee - z
             self.e = q * WEIGHT * fee
         self.V, self.z = V, z
+        self.residual = float(np.linalg.norm(moves)) / max(float(np.linalg.norm(X)), SMALLEST_NORMAL)
         self._advance(OVER_RELAXATION * moves, OVER_RELAXATION * step)
+
+    def _used(self, g: int) -> Callable[[Floats], int]:
+        """Return the function that counts the largest eigenvalues which X_g has, given all or the largest ones."""
+        r = self.r[g]
+        return lambda values: int(np.count_nonzero(clipped_to_sum(values, 1.0, np.ones_like(values), r)[0]))
 
     def _advance(self, moves: Floats, step: Floats) -> None:
         root, size = np.sqrt(WEIGHT), self.W.size
@@ -338,8 +382,7 @@ class _Splitting:
         for g, group in enumerate(self.groups):
             alive = group.alive
             block = np.ix_(alive, alive)
-            L, N, vectors, weights = self.L[g][block], self.N[g][block], self.P[0][g][alive], self.P[1][g]
-            used = weights > NEGLIGIBLE * max(float(weights.max(initial=0.0)), SMALLEST_NORMAL)
+            L, N, P = self.L[g][block], self.N[g][block], self.P[g][alive]
             T = 0.5 * (L + L.T + N + N.T)
             np.fill_diagonal(T, 0.0)
             mu, d = self.searches[2][g, alive], self.searches[3][g, alive]
@@ -350,7 +393,7 @@ class _Splitting:
                 levels=L.diagonal().copy(),
                 norms=N.diagonal().copy(),
                 diagonal=np.zeros(len(alive)),
-                factor=vectors[:, used] * np.sqrt(weights[used]),
+                factor=P[:, np.einsum("ij,ij->j", P, P) > NEGLIGIBLE * float((P * P).sum())],
                 turn=np.zeros((len(alive), 0)),
             )
             cost = part.costs(group.size) - self.e[alive]
@@ -358,16 +401,34 @@ class _Splitting:
             d = np.where(group.is_free, np.maximum(group.level(cost) - cost, 0.0), 0.0)
             M = self.S[block] - T - part.factor @ part.factor.T - self.F[alive] @ self.F[alive].T
             M[np.diag_indices_from(M)] -= part.levels + part.norms + d
-            values, vectors = np.linalg.eigh(M)
-            r = group.count
-            value += float(values[-r:].sum()) + group.paid(cost + d)
-            if r > 1:
-                # Any theta between the eigenvalues r and r + 1 gives the same bound.
-                theta = 0.5 * (values[-r] + values[-r - 1]) if len(values) > r else values[0]
-                turn = vectors[:, -r:] * np.sqrt(np.maximum(values[-r:] - theta, 0.0))
-                part = replace(part, turn=np.hstack([turn, np.zeros((len(M), r - turn.shape[1]))]))
-            parts.append(replace(part, diagonal=d))
+            largest, turn = turn_of(M, group.count)
+            value += largest + group.paid(cost + d)
+            parts.append(replace(part, diagonal=d, turn=turn))
         return CoverPoint(tuple(parts), self.F, self.e), value
+
+
+def turn_of(M: Floats, r: int) -> tuple[float, Floats]:
+    """Return the sum of the r largest eigenvalues of M, and K with r lmax(M - KK') + |K|^2 equal to it.
+
+    For one eigenvalue K has no columns.
+    """
+    values, vectors = np.linalg.eigh(M)
+    if r == 1:
+        return float(values[-1]), np.zeros((len(M), 0))
+    # Any theta between the eigenvalues r and r + 1 will do.
+    theta = 0.5 * (values[-r] + values[-r - 1]) if len(values) > r else values[0]
+    turn = vectors[:, -r:] * np.sqrt(np.maximum(values[-r:] - theta, 0.0))
+    return float(values[-r:].sum()), np.hstack([turn, np.zeros((len(M), r - turn.shape[1]))])
+
+
+def plain_point(S: Floats, groups: Sequence[Group]) -> CoverPoint:
+    """Return the dual point that bounds each group by the largest eigenvalues of S alone."""
+    parts, n = [], len(S)
+    for group in groups:
+        m, block = len(group.alive), S[np.ix_(group.alive, group.alive)]
+        none, turn = np.zeros(m), turn_of(block, group.count)[1]
+        parts.append(GroupPoint(np.zeros((m, m)), none, none, none, none, none, np.zeros((m, 0)), turn))
+    return CoverPoint(tuple(parts), np.zeros((n, 0)), np.zeros(n))
 
 
 def _weights(N: Floats, mu: Floats, d: Floats) -> Floats:

@@ -38,6 +38,7 @@ class Status(Enum):
     PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
     GAP_REACHED = "The gap is as small as requested."
     NODE_LIMIT = "Node limit reached: a larger node_limit, or proof='exact', may narrow the gap."
+    UNDIVIDED = "Every choice of supports was looked at; for some, the bound on orthogonal loadings leaves this gap."
     WORK_LIMIT = "The proof has done as much work as it may: proof='exact' may narrow the gap."
     TOO_MANY = "Too many features for a tree of cases may be in a better support: fewer columns or a smaller size help."
     ITERATION_LIMIT = "Iteration limit reached: a larger max_iterations may improve the result."
