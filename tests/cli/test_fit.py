@@ -153,6 +153,27 @@ def test_components_found_together_have_one_certificate(csv, tmp_path):
     assert done("verify", out / "components.json", csv).stdout.startswith("Accepted. ")
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", 4, "-c", 2, "--joint", "common"], "No 2 orthogonal components of 4 common features hold more"),
+        (["-k", 0.9, "-c", 2, "--joint", "common"], "common features hold more"),
+        (["-k", "total:7", "-c", 2, "--joint", "disjoint"], "disjoint supports of at most 7 features in all hold more"),
+        (["-k", "4,3", "--joint", "orthogonal"], "No 2 orthogonal components of at most 4 and 3 features hold more"),
+    ],
+)
+def test_what_is_proved_of_all_components_is_printed_and_on_the_page(csv, tmp_path, options, sentence):
+    page, model = tmp_path / "page.html", tmp_path / "joint.laconic"
+    printed = " ".join(done("fit", csv, *options, "--report", page, "--save", model).stdout.split())
+    assert sentence in printed
+    assert "Here it is the one that would add most to the other components." in printed
+    html = " ".join(page.read_text().replace("\u00a0", " ").split())
+    assert sentence in html
+    assert "Beside the others as they are, no component" in html
+    assert " ".join(done("report", model).stdout.split()).startswith(printed[:200])
+    assert done("verify", model, csv).stdout.startswith("Accepted. ")
+
+
 def test_a_covariance_matrix(pitprops_csv, tmp_path):
     out = tmp_path / "out"
     text = done("fit", pitprops_csv, "--covariance", "-k", 5, "-c", 2, "--out", out).stdout
