@@ -16,9 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from laconic import SparsePCA
 
 tumours = load_breast_cancer(as_frame=True)
-pipe = make_pipeline(StandardScaler(), SparsePCA(joint="disjoint", proof=None), LogisticRegression()).set_output(
-    transform="pandas"
-)
+pipe = make_pipeline(StandardScaler(), SparsePCA(proof=None), LogisticRegression()).set_output(transform="pandas")
 grid = {"sparsepca__n_components": [2, 4], "sparsepca__cardinality": [1, 2, 3, 5, 7]}
 search = GridSearchCV(pipe, grid, cv=4).fit(tumours.data, tumours.target)
 print(search.best_params_)

@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer
 
 import laconic
 from laconic.datasets import load_pitprops
-from laconic.methods import DisjointExact
 
 table = load_breast_cancer(as_frame=True).data
 model = laconic.SparsePCA(4, cardinality=5, scale=True, joint="disjoint").fit(table)
@@ -33,11 +32,12 @@ figure.colorbar(image, label="correlation", shrink=0.8)
 plt.show()
 
 # %%
-# Small problems can be solved as a whole: ``DisjointExact`` finds the disjoint components with the largest total. On
-# the pit props it confirms the components that were found one after the other.
+# All components are found together, and one bound is about all of them. With a total in place of one size, the search
+# chooses the sizes, too.
 
 pitprops = load_pitprops()
-settings = {"cardinality": [4, 3], "joint": "disjoint"}
-for method in ("auto", DisjointExact()):
-    pair = laconic.SparsePCA(method=method, **settings).fit_covariance(pitprops.covariance)
-    print(f"{pair.lower_bound_.sum():.4f} in total, supports {[support.tolist() for support in pair.supports_]}")
+for cardinality in ([4, 3], {"total": 7}):
+    pair = laconic.SparsePCA(2, cardinality=cardinality, joint="disjoint", proof="tight").fit_covariance(
+        pitprops.covariance
+    )
+    print([support.tolist() for support in pair.supports_], pair.summary().loc["all", "verdict"], sep="\n")

@@ -1,6 +1,5 @@
 """Every object that `method=` and `proof=` take, the short names of those that have one, and the contracts."""
 
-from laconic.bounds.disjoint import DisjointExact
 from laconic.bounds.dspca import Dspca
 from laconic.bounds.names import SOLVERS, get_solver
 from laconic.bounds.penalized import Penalized
@@ -25,7 +24,6 @@ __all__ = [
     "Auto",
     "BackwardGreedy",
     "Bound",
-    "DisjointExact",
     "Dspca",
     "Exact",
     "Exhaustive",

@@ -555,7 +555,7 @@ def test_a_proved_first_support_ends_the_search():
     assert len(Noted.searches) == 1
 
 
-@pytest.mark.parametrize("settings", [{}, {"nonnegative": True}, {"forced_in": [3, 7]}, {"joint": "disjoint"}])
+@pytest.mark.parametrize("settings", [{}, {"nonnegative": True}, {"forced_in": [3, 7]}])
 def test_a_gap_leads_to_the_whole_search(settings):
     """It starts from the first support, and the result is no worse than without a bound."""
     Noted.searches.clear()

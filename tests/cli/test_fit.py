@@ -148,9 +148,30 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
 def test_components_found_together_have_one_certificate(csv, tmp_path):
     out = tmp_path / "out"
     printed = " ".join(done("fit", csv, "-k", "4,3", "--joint", "span", "--out", out).stdout.split())
-    assert "No 2 components of these sizes hold more than" in printed
+    assert "No 2 components of at most 4 and 3 features hold more than" in printed
     assert not (out / "component-1.json").exists()
     assert done("verify", out / "components.json", csv).stdout.startswith("Accepted. ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", 4, "-c", 2, "--joint", "common"], "No 2 orthogonal components of 4 common features hold more"),
+        (["-k", 0.9, "-c", 2, "--joint", "common"], "common features hold more"),
+        (["-k", "total:7", "-c", 2, "--joint", "disjoint"], "disjoint supports of at most 7 features in all hold more"),
+        (["-k", "4,3", "--joint", "orthogonal"], "No 2 orthogonal components of at most 4 and 3 features hold more"),
+    ],
+)
+def test_what_is_proved_of_all_components_is_printed_and_on_the_page(csv, tmp_path, options, sentence):
+    page, model = tmp_path / "page.html", tmp_path / "joint.laconic"
+    printed = " ".join(done("fit", csv, *options, "--report", page, "--save", model).stdout.split())
+    assert sentence in printed
+    assert "Here it is the one that would add most to the other components." in printed
+    html = " ".join(page.read_text().replace("\u00a0", " ").split())
+    assert sentence in html
+    assert "Beside the others as they are, no component" in html
+    assert " ".join(done("report", model).stdout.split()).startswith(printed[:200])
+    assert done("verify", model, csv).stdout.startswith("Accepted. ")
 
 
 def test_a_covariance_matrix(pitprops_csv, tmp_path):
@@ -205,7 +226,9 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
         (["-c", "many"], "n_components='many' must be"),
         (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
         (["--proof", "hard"], "proof='hard'"),
-        (["--joint", "common"], "joint='common' must be one of 'disjoint', 'span', None."),
+        (["--joint", "apart"], "joint='apart' must be one of 'common', 'disjoint', 'orthogonal', 'span', None."),
+        (["-k", "total:many", "--joint", "disjoint"], "cardinality={'total': 'many'} must be like {'total': 30}"),
+        (["-k", "total:8"], "cardinality={'total': 8} is for several components with joint='disjoint' or"),
         (["--forced-in", "gene Z"], "'gene Z'"),
         (["--read", "index=sample"], "index='sample' is not a column of genes.csv"),
         (["--read", "speed=9"], "'speed' is no option of a table; the options are sep, decimal"),

@@ -48,7 +48,7 @@ def _fit(problem, data, weights):
     records = [_bounds(*bound) for bound in bounds]
     for record, variance in zip(records, model.explained_variance_, strict=True):
         record["variance"] = float(variance)
-    if problem.get("joint") != "span":
+    if "joint" not in problem:
         return records, model.certificates_
     together = model.summary().loc["all"]
     return [*records, _bounds([], together["lower"], together["upper"], together["verdict"])], model.certificates_

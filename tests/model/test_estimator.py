@@ -223,17 +223,6 @@ def test_forced_features_by_name_and_place(method):
         assert by_name.lower_bound_[0] == pytest.approx(best_value(S, 3, (2,)), rel=1e-10)
 
 
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("seed", range(3))
-def test_disjoint_supports(deflation, seed):
-    X = rows(seed, 60, 12)
-    model = SparsePCA(4, cardinality=3, joint="disjoint", deflation=deflation).fit(X)
-    together = np.concatenate(model.supports_)
-    assert len(np.unique(together)) == len(together)
-    # disjoint components are orthogonal
-    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
-
-
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
 @pytest.mark.parametrize("seed", range(3))
 def test_transform_and_back_is_the_projection_on_the_span(settings, seed):
@@ -300,15 +289,13 @@ def test_the_verdict_says_what_a_component_is_compared_with():
     def words(data=X, **settings):
         return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).verdicts_
 
-    def optimal(left_out="", forced="", earlier=0):
-        places = [np.array([X.columns.get_loc(c) for c in names], dtype=np.intp) for names in (left_out, forced)]
-        return optimal_in_words(scope_of(*places, earlier=earlier, feature_names=X.columns))
+    def optimal(forced="", earlier=0):
+        places = np.array([X.columns.get_loc(c) for c in forced], dtype=np.intp)
+        return optimal_in_words(scope_of(places[:0], places, earlier=earlier, feature_names=X.columns))
 
     assert words() == [PLAIN]
     assert words(forced_in=["a"]) == [optimal(forced="a")]
     assert words(n_components=2) == [PLAIN, optimal(earlier=1)]
-    taken = SparsePCA(cardinality=2, method="exhaustive").fit(X).supports_[0]
-    assert words(n_components=2, joint="disjoint") == [PLAIN, optimal(X.columns[taken], earlier=1)]
     priced = words(method=Penalized(0.5), cardinality=None, proof=None)
     assert "support of any size at this penalty" in priced[0]
     # A bound that the method itself gives is about the same supports.

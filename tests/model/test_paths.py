@@ -194,14 +194,6 @@ def test_path_of_a_later_component(seed, deflation):
         assert verify(certificate, rows).accepted
 
 
-def test_a_later_path_leaves_out_what_disjoint_components_use():
-    model = SparsePCA(cardinality=[2, 2], joint="disjoint").fit(X)
-    found = path_of(X, 3, kind="rows", cardinality=[2, 2], joint="disjoint", component=2)
-    assert found.supports[1].tolist() == model.supports_[1].tolist()
-    assert not set(model.supports_[0]) & set(np.concatenate(found.supports).tolist())
-    assert all(verify(certificate, X) for certificate in found.certificates)
-
-
 @pytest.mark.parametrize("proof", ["fast", "tight", None])
 def test_path_with_features_forced_in(proof):
     rows = np.random.default_rng(1).standard_normal((40, 8))

@@ -140,13 +140,14 @@ def test_rare_kinds_of_models():
     frame = senate()[1]
     constant = frame.assign(same=1.0)
     with pytest.warns(UserWarning, match="same"):
-        model = SparsePCA(cardinality=[3, 3], joint="disjoint").fit(constant)
+        model = SparsePCA(cardinality=[3, 3]).fit(constant)
     page = content_of(model, constant)
     assert [page.name(j) for j in page.left_out] == ["same"]
-    second = page.data.paths[1]
-    assert not {j for support in second.supports for j in support} & set(model.supports_[0])
-    together = SparsePCA(cardinality=[3, 3], joint="span").fit(frame)
-    assert "found together" in content_of(together, frame).data.notes[0]
+    for joint in ("common", "disjoint", "orthogonal", "span"):
+        together = SparsePCA(2, cardinality=3, joint=joint).fit(frame)
+        page = content_of(together, frame)
+        assert "found together" in page.data.notes[0]
+        assert [one.component for one in page.certificates] == [None]
     for proof in ("fast", None):
         page = content_of(SparsePCA(cardinality=3, proof=proof).fit_covariance(frame.cov()), frame.cov())
         assert page.points is None
@@ -214,10 +215,14 @@ def test_other_questions_have_other_sentences(rows):
     assert said(SparsePCA(cardinality=12).fit(rows)).endswith("with 12 variables, which is all of them.")
     model = SparsePCA(cardinality=3, forced_in=[2], nonnegative=True).fit(rows)
     assert "with 3 variables and no negative loading; no other 3 with feature 2, with" in said(model)
-    model = SparsePCA(cardinality=[3, 3], joint="disjoint").fit(rows)
-    assert beside_dense(model, 1).endswith("of what a component with all variables that may be used would keep.")
     model = SparsePCA(cardinality=[3, 3], joint="span").fit(rows)
-    assert " of the variance to the other components with 3 variables; no component of this size can add" in said(model)
+    assert " of the variance to the other components with 3 variables; beside the others as they are, no " in said(
+        model
+    )
+    model = SparsePCA(cardinality=[3, 3], joint="disjoint").fit(rows)
+    assert " with 3 variables; beside the others as they are, no component of this size on other features can hold" in (
+        said(model)
+    )
     holes = rows.copy()
     holes[::5, 1] = np.nan
     model = SparsePCA(cardinality=3, missing="em").fit(holes)

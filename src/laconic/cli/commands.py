@@ -72,7 +72,14 @@ def fit(
     files: opt.Files,
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
-    joint: Annotated[str | None, option("disjoint|span", "No feature twice; or the most variance together.")] = None,
+    joint: Annotated[
+        str | None,
+        option(
+            "common|disjoint|orthogonal|span",
+            "Find all components together: with the same features; with no feature twice; with orthogonal loadings; or "
+            "any that hold the most variance.",
+        ),
+    ] = None,
     settings: opt.Settings = opt.Settings(),
     color_by: opt.ColorBy = None,
     out: opt.Out = None,

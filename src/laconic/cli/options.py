@@ -175,9 +175,10 @@ Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save wr
 Cardinality = Annotated[
     str | None,
     option(
-        "-k --cardinality INT|SHARE|hull",
+        "-k --cardinality INT|SHARE|total:INT|hull",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
-        "features that keep this share of the ordinary component's variance. Or hull: the sharpest bend of variance.",
+        "features that keep this share of the ordinary component's variance. Or total:30, for all components of "
+        "--joint disjoint or orthogonal. Or hull: the sharpest bend of variance.",
         ("hull",),
     ),
 ]
@@ -265,7 +266,9 @@ class SettingsOfProof(Settings):
 
 
 def number(text: str | None) -> Any:
-    """Return what a text stands for: a number, several as a list, or else the text."""
+    """Return what a text stands for: a number, several as a list, a total, or else the text."""
+    if text is not None and text.startswith("total:"):
+        return {"total": number(text.removeprefix("total:"))}
     parts: list[Any] = [] if text is None else [part.strip() for part in text.split(",")]
     for place, part in enumerate(parts):
         with suppress(ValueError):

@@ -16,7 +16,7 @@ from laconic.covariance.make import Made
 from laconic.model.noise import ComponentNoise, RowsLeft, compare
 from laconic.model.paths import DEFAULT_END, Path, path_of
 from laconic.model.resampling import seed_of
-from laconic.model.settings import check_rank, check_settings, forced_places, is_sequence, made_of
+from laconic.model.settings import check_rank, check_settings, forced_places, is_sequence, joint_of, made_of
 from laconic.search.auto import FewStarts
 from laconic.search.problem import Solution, Solver
 
@@ -130,6 +130,11 @@ def choose(
     [8]
     """
     check_settings(model)
+    if joint_of(model) is not None:
+        raise ValueError(
+            f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
+            "joint=, or take path(model, X).suggested."
+        )
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         made = made_of(model, X, covariance, sample_weight, monitor)
         count = len(model.cardinality) if is_sequence(model.cardinality) else 1
@@ -180,7 +185,7 @@ def _chosen(
     earlier: list[Floats] = []  # the components that count
     with threads_for(covariance.on_hand().n_features):
         for number in range(1, min(int(most), rank) + 1):
-            if len(free) < least or (found and monitor.is_over):
+            if found and monitor.is_over:
                 break
             one, size = None, sizes[number - 1] if is_sequence(sizes) else sizes
             if size is None:
@@ -207,8 +212,6 @@ def _chosen(
             z = one.solution.vector(covariance.n_features)
             earlier.append(z)
             rows = None if rows is None else rows.without(z)
-            if model.joint == "disjoint":
-                free = np.setdiff1d(free, one.solution.support)
     if monitor.is_over and not found:
         raise TimeoutError("time_limit was reached before the first path was found; give more time.")
     reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
@@ -224,6 +227,7 @@ def _at_the_bend(number: int, curve: Path, free: int) -> ComponentChoice:
     """Return the component at the sharpest bend of its curve."""
     k, last = curve.suggested or int(curve.cardinalities[-1]), int(curve.cardinalities[-1])
     solution = curve.solutions[int(np.flatnonzero(curve.cardinalities == k)[0])]
+    assert isinstance(solution, Solution)  # the path is that of one component
     kept = at_least(100 * solution.value / curve.dense_variance, 3)
     reason = f"Variance bends most at {counted(k, 'feature')}: {kept} % of the dense component's variance."
     if k == last < free:

@@ -1,4 +1,4 @@
-"""Several components: all are found first, then each is proved.
+"""Several components, one after the other: all are found first, then each is proved. Or all are found together.
 
 If the solver has a quick first stage, a fast bound follows it at once. Where that proves the support optimal, the whole
 search is not run.
@@ -15,14 +15,15 @@ from laconic.bounds.names import get_solver
 from laconic.bounds.prove import Proof, closes, prove, takes_long, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of
+from laconic.core.words import at_least, counted, percent, scope_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import ACCURACY, Spanning, hold_most
-from laconic.model.settings import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
+from laconic.model.joint import ACCURACY, Jointly, each_of, fewest_that_keep, first_start, solve_together
+from laconic.model.settings import Sizes, by_default, forced_places, joint_of, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
+from laconic.search.joint import JointProblem
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
 from laconic.search.support import EQUAL, finish, leading
 
@@ -35,8 +36,6 @@ NOTHING = 1e-15
 HALF = 0.5
 # A vector depends on those before it if the square of the rest is at most this share of its own: that is rounding.
 ROUNDING = 1e-14
-# These searches compare more than the supports of one size. A bound for one size does not replace their status.
-_LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
 
 
 @dataclass(eq=False)
@@ -125,7 +124,8 @@ def concluded(
         solution = solution.proved(bound)
     optimal = solution.status is Status.OPTIMAL and (certificate is None or certificate.proved)
     status, stopped = Status.OPTIMAL if optimal else search, found.stopped
-    if search in _LARGER_CLAIMS:
+    if search is Status.PENALTY_COMPLETE:
+        # It compares more than the supports of one size. A bound for one size does not replace that.
         status = search
     if stopped is not None and (found.size_is_open or (status in (Status.LOCAL, Status.HEURISTIC))):
         status = Status[stopped.name]
@@ -211,24 +211,15 @@ def held_in_words(count: int, held: float, dense: float, total: float | None, us
     return f"{first}; {beside} {amount(dense)} with all {everything:,}."
 
 
-def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope) -> str:
-    """Return what is proved of the variance that components hold together, as a share of a total or not."""
-    if not np.isfinite(upper):
-        return "No upper bound was computed."
-    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
-    more = "more" if upper - held <= PROVED * held else f"more than {most}"
-    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
-
-
 @dataclass(frozen=True, eq=False)
 class Components:
     """The components of a fit."""
 
     solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
-    certificates: list[Any]  # one for each component; with joint="span" one for all
+    certificates: list[Any]  # one for each component, or one for all that were found together
     dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Spanning | None = None  # what is proved of all components, with joint="span"
+    together: Jointly | None = None  # what is proved of all components, if they were found together
     one_by_one: bool = True  # whether each was found given the earlier ones
 
 
@@ -239,11 +230,10 @@ def components(model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor) -
     """
     search = Search(model, made, sizes, monitor, made.covariance)
     with threads_for(made.covariance.on_hand().n_features):
-        if model.joint == "span" and sizes.count > 1:
-            return _spanning(search)
-        # A block method that is asked for one component finds it as any other method does.
-        single = sizes.count == 1 and not abilities_of(search.solver).disjoint
-        if abilities_of(search.solver).together and not single:
+        # A question about all components, or a block method, makes no difference to a single one.
+        if model.joint is not None and sizes.count > 1:
+            return _jointly(search)
+        if abilities_of(search.solver).together and sizes.count > 1:
             search.found = _in_blocks(search)
             return _concluded(search, one_by_one=False)
         try:
@@ -256,10 +246,10 @@ def components(model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor) -
         return _concluded(search)
 
 
-def _concluded(search: "Search", *, certified: bool = True, one_by_one: bool = True) -> Components:
+def _concluded(search: "Search", *, one_by_one: bool = True) -> Components:
     """Return the components with their certificates. After Ctrl-C no more certificates are made."""
     pairs = []
-    certified = certified and search.model.proof is not None
+    certified = search.model.proof is not None
     for one in search.found:
         try:
             pairs.append(concluded(one, search.made, search.model, certified=certified))
@@ -271,28 +261,33 @@ def _concluded(search: "Search", *, certified: bool = True, one_by_one: bool = T
     return Components(solutions, certificates, dense, search.covariance, one_by_one=one_by_one)
 
 
-def _spanning(search: "Search") -> Components:
-    """Return components whose span holds the most variance. They start from components found one after the other.
-
-    If the user interrupts before all of those are found, they are returned as they are.
-    """
-    whole, search.monitor = search.monitor, search.monitor.part(2)
+def _jointly(search: "Search") -> Components:
+    """Return components that were found together. The search starts from components found one after the other."""
+    model, made, sizes, whole = search.model, search.made, search.sizes, search.monitor
+    count, total, ks, starts = sizes.count, sizes.total, sizes.cardinalities, list[Floats]()
+    if sizes.share is not None:
+        fewest = search.jointly([count] * count, whole.part(3))
+        k, kept = fewest_that_keep(fewest, sizes.share, search.seed)
+        starts.append(np.zeros((count, made.covariance.n_features)))
+        starts[0][:, search.varying] = kept
+        ks = [k] * count
+    assert ks is not None
+    apart = ks if total is None else [total // count] * count
+    search.sizes = Sizes(count, apart)
+    search.monitor = whole.part(2 if model.proof is None else 3)
     try:
         search.find()
     except KeyboardInterrupt:
         if not search.found:
             raise
-    if len(search.found) < search.sizes.count:
-        search.interrupt()
-        return _concluded(search, certified=False)
-    cardinalities = search.sizes.cardinalities
-    assert cardinalities is not None
-    problem = replace(search.problem(search.covariance, search.varying, max(cardinalities)), monitor=whole)
-    vectors = np.array([one.vector for one in search.found])
-    together = hold_most(search.model, search.made, search.covariance, problem, vectors, cardinalities)
-    return Components(
-        together.solutions, [together.certificate], together.dense_variances, search.covariance, together, False
-    )
+    first = first_start(search.covariance.diagonal, apart, [one.vector for one in search.found])
+    if len(search.found) < count:
+        whole.stopped = Stop.INTERRUPTED
+    problem = search.jointly(ks, whole, total)
+    found = solve_together(model, made, search.covariance, problem, [first, *starts], search.seed)
+    together = each_of(found, search.covariance, search.varying)
+    certificates, dense = [found.certificate], together.dense_variances
+    return Components(together.solutions, certificates, dense, search.covariance, together, False)
 
 
 @dataclass(eq=False)
@@ -309,6 +304,7 @@ class Search:
     def __post_init__(self) -> None:
         state = self.model.random_state
         seed = None if state is None else int(check_random_state(state).randint(2**31 - 1))
+        self.seed: int = seed or 0
         self.solver: Solver = get_solver(self.model.method, seed=seed)
         self.proof: Proof | None = self.model.proof
         # Each component gets a fast bound before a proof that takes long.
@@ -326,6 +322,14 @@ class Search:
             nonnegative=self.model.nonnegative,
             monitor=self.monitor,
         )
+
+    def jointly(self, cardinalities: list[int], monitor: Monitor, total: int | None = None) -> JointProblem:
+        """Return the problem of finding components of some sizes together, among the features that vary."""
+        one = self.problem(self.covariance, self.varying, max(cardinalities))
+        question = joint_of(self.model)
+        assert question is not None
+        sizes = tuple(min(k, one.n_features) for k in cardinalities)
+        return JointProblem(one.covariance, question, sizes, total, one.forced, self.model.nonnegative, monitor)
 
     def interrupt(self) -> None:
         """Note that the user stopped the work on all components."""
@@ -412,16 +416,14 @@ class Search:
     def _extend(self, found: list[Found], count: int, starts: list[Found]) -> None:
         """Find the components that a list lacks; begin with earlier supports if there are any."""
         deflation = Deflation(self.covariance, self.model.deflation)
-        free = self.varying
         scale = self.covariance.rounding_unit
         for one in found:
             deflation.remove(one.vector)
-            free = self._left(free, one)
         for index in range(len(found), count):
             part = self.monitor.part(count - index, f"component {index + 1}")
             start = starts[index - count] if starts else None
             earlier = [one.vector for one in found]
-            one = self._next(deflation.current, free, earlier, part, start)
+            one = self._next(deflation.current, earlier, part, start)
             if one.solution.value <= NOTHING * scale:
                 raise self._nothing_left(index, one.solution)
             found.append(one)
@@ -429,20 +431,9 @@ class Search:
                 return
             if index + 1 < count:
                 deflation.remove(one.vector)
-            free = self._left(free, one)
 
-    def _left(self, free: Indices, one: Found) -> Indices:
-        return np.setdiff1d(free, one.support) if self.model.joint == "disjoint" else free
-
-    def _next(
-        self, current: Covariance, free: Indices, earlier: list[Floats], monitor: Monitor, start: Found | None
-    ) -> Found:
-        index, bound = len(earlier), None
-        if not len(free):
-            raise ValueError(
-                f"No feature is left for component {index + 1} of n_components={self.sizes.count} with disjoint "
-                "supports; ask for fewer components or a smaller cardinality."
-            )
+    def _next(self, current: Covariance, earlier: list[Floats], monitor: Monitor, start: Found | None) -> Found:
+        index, bound, free = len(earlier), None, self.varying
         cardinalities, share = self.sizes.cardinalities, self.sizes.share
         size = max(len(self.forced), 1) if cardinalities is None else cardinalities[index]
         problem = replace(self.problem(current, free, size), monitor=monitor)
@@ -453,7 +444,7 @@ class Search:
             problem = problem.with_cardinality(max(len(solution.support), len(self.forced)))
             solution = on_all(problem, solution)
         else:
-            solution, bound = self._solve(problem, free, start)
+            solution, bound = self._solve(problem, start)
             dense = largest_eigenpair(problem.at_hand().covariance, tolerance=ACCURACY)[0]
             if penalty_of(self.solver) is not None:
                 # The penalty decides on the size. The bound is about supports of that size.
@@ -463,14 +454,11 @@ class Search:
         size_is_open = cardinalities is None and monitor.stopped is not None
         return Found(current, free, problem, solution, earlier, dense, bound, monitor.stopped, size_is_open)
 
-    def _solve(self, problem: Problem, free: Indices, start: Found | None) -> tuple[Solution, UpperBound | None]:
+    def _solve(self, problem: Problem, start: Found | None) -> tuple[Solution, UpperBound | None]:
         """Return a solution, and a bound if one was proved on the way."""
         if start is None:
             return self._solve_in_stages(problem)
-        before = np.intersect1d(start.support, free)
-        if not len(before):
-            return solve_at_hand(self.solver, problem), None
-        support = np.union1d(np.searchsorted(free, before), problem.forced)
+        support = np.searchsorted(self.varying, start.support)
         solution = solve_at_hand(self.solver, problem, start=support)
         kept = finish(problem, support, solution.status, method=solution.method)
         # A search that is stopped at once may return less than it began with.
@@ -479,8 +467,7 @@ class Search:
     def _solve_in_stages(self, problem: Problem) -> tuple[Solution, UpperBound | None]:
         """Run the whole search only if a bound does not prove the support of the first stage."""
         first = None
-        together = self.model.joint == "span" and self.sizes.count > 1
-        guided = not together and (self.proof == "fast" or self.long)
+        guided = joint_of(self.model) is None and (self.proof == "fast" or self.long)
         # If features are hidden, more of them may be read, and everything is found again: a bound would be too early.
         if guided and isinstance(self.solver, StagedSolver) and problem.covariance.at_hand is None:
             first = self.solver.first(problem)
@@ -527,12 +514,6 @@ def _in_blocks(search: Search) -> list[Found]:
     solver: Any = search.solver
     if search.sizes.cardinalities is None:
         raise ValueError("A block method needs cardinality= as a number; a share finds components one after the other.")
-    if (search.model.joint == "disjoint") != abilities_of(solver).disjoint:
-        raise ValueError(
-            f"method={solver.name!r} finds components with disjoint supports; give joint='disjoint' with it."
-            if abilities_of(solver).disjoint
-            else "A block method finds all components together; joint='disjoint' needs one after the other."
-        )
     covariance, free = search.covariance, search.varying
     cardinalities = [min(k, len(free)) for k in search.sizes.cardinalities]
     problem = search.problem(covariance, free, max(cardinalities))

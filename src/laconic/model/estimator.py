@@ -25,7 +25,6 @@ from laconic.model.components import (
     components,
     dense_variance,
     explained_variances,
-    held_at_most_in_words,
     held_in_words,
 )
 from laconic.model.hints import hints_of
@@ -42,12 +41,14 @@ from laconic.model.scores import (
 from laconic.model.settings import (
     check_settings,
     features_asked_for,
+    joint_of,
     made_of,
     needs_only_products,
     penalty_of,
     sizes_of,
 )
 from laconic.proof.gate import relative_gap
+from laconic.search.joint import Question
 from laconic.search.problem import Status
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
@@ -89,14 +90,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components : int or "parallel", optional
         The number of components. By default the number of cardinalities if there are several, otherwise 1. With
         "parallel", as many as are better than noise; see `laconic.choose`.
-    cardinality : int, sequence of int, float or "hull", optional
+    cardinality : int, sequence of int, float, dict or "hull", optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the dense component's variance. So 1 is a count, and
-        1.0 a share. "hull" takes the sharpest bend of variance against the number of features, at most 100; see
-        `laconic.choose`. By default the share is 0.9. If that takes more than 30 features, the sharpest bend of
-        variance against the number of features is taken instead, if it is sharp and comes earlier; if it takes more
-        than 100, in any case.
+        1.0 a share. {"total": 30} is the number of features of all components together; the search divides it. "hull"
+        takes the sharpest bend of variance against the number of features, at most 100; see `laconic.choose`. By
+        default the share is 0.9. If that takes more than 30 features, the sharpest bend of variance against the number
+        of features is taken instead, if it is sharp and comes earlier; if it takes more than 100, in any case.
     method : str or Solver, default="auto"
         How to search: a solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
@@ -110,11 +111,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         proof begins. If the proof meets a better support, ``method="auto"`` takes it, and finds the later components
         again. Any other method keeps its support, and the note in `summary` names the better value. A `Bound` is an
         object of your own.
-    joint : {"disjoint", "span", None}, default=None
-        What all components have to do with each other. By default each is the best one after those before it.
-        "disjoint": each feature is used in one component only. "span": components of the given cardinalities whose span
-        holds the most variance, found together. The order of the cardinalities stays. Among components of equal
-        cardinality, each is the one that adds most to those before it. See docs/several-components.md.
+    joint : {"common", "disjoint", "orthogonal", "span", None}, default=None
+        Find all components together, those that hold the most variance, and prove one bound for all. By default each is
+        the best one after those before it. "common": all components use the same features, and are the ordinary
+        principal components of these; a share as `cardinality` is that of as many dense components. "disjoint": no
+        feature is used in two components. "orthogonal": loadings are orthonormal, and components may share features.
+        "span": any components; the data are projected on their span. "disjoint" and "orthogonal" take a total as
+        `cardinality`. All need `method` and `deflation` as they are by default. See docs/several-components.md.
     deflation : str, default="projection"
         How a component is removed before the next one is found: "hotelling", "projection", "schur",
         "orthogonalized-hotelling" or "orthogonalized-projection".
@@ -159,19 +162,19 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         The features of each component, in increasing order.
     lower_bound_ : ndarray of shape (n_components,)
         z'Sz of each component after the earlier components are removed. A better support must exceed it. With
-        ``joint="span"``: the variance that the component adds to all others.
+        `joint`: the variance that the component adds to all others.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
-        is proved. With ``joint="span"``: no component of that size adds more to the others.
+        is proved. With `joint`: beside the others as they are, no component of that size adds more. The row "all" of
+        `summary` has the bound on all together.
     gap_ : ndarray of shape (n_components,)
-        (upper - lower) / lower. With `DisjointExact` the components are best as a whole, and a single one may have a
-        gap.
+        (upper - lower) / lower.
     verdicts_ : list of str
         For each component a sentence on how its search ended, what is proved, and which supports it was compared with.
         With `Penalized` the comparison is with supports of any size.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
-        sign. With ``joint="span"`` the list holds one certificate, for all components together.
+        sign. With `joint` the list holds one certificate, for all components together.
     hints_ : list of str
         What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
         component alone, variances of very different size, two columns that are the same. Each is a warning of the class
@@ -231,7 +234,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self,
         n_components: int | Literal["parallel"] | None = None,
         *,
-        cardinality: int | Sequence[int] | float | Literal["hull"] | None = None,
+        cardinality: int | Sequence[int] | float | dict[str, int] | Literal["hull"] | None = None,
         method: Any = "auto",
         proof: Proof | None = "fast",
         joint: str | None = None,
@@ -349,7 +352,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.upper_bound_ = np.array([s.upper for s in solutions])
         self.verdicts_ = [s.verdict for s in solutions]
         if found.together is not None:
-            self.upper_bound_ = np.maximum(found.together.uppers, self.lower_bound_)
+            self.upper_bound_ = found.together.uppers
             self.verdicts_ = found.together.verdicts
         self.gap_ = np.array([relative_gap(*pair) for pair in zip(self.lower_bound_, self.upper_bound_, strict=True)])
         variances = explained_variances(covariance, self.components_)
@@ -379,8 +382,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         sentences = [held_in_words(count, held, dense, share_of, used, len(varying))]
         upper = float(self.upper_bound_[0]) if count == 1 else np.inf
         if found.together is not None:
-            upper = max(found.together.upper, held)
-            sentences.append(held_at_most_in_words(count, held, upper, share_of, self._each[0].scope))
+            upper = max(found.together.whole.upper, held)
+            sentences.append(found.together.whole.limit_in_words(share_of))
         elif count > 1 and found.one_by_one:
             solver = get_solver(self.method)
             free = self.joint is None and not self.nonnegative and penalty_of(solver) is None
@@ -399,6 +402,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
+
+    @property
+    def _joint(self) -> Question | None:
+        """The question by which the components were found together, if they were."""
+        return joint_of(self) if self.n_components_ > 1 else None
 
     @property
     def _n_features_out(self) -> int:

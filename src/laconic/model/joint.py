@@ -1,24 +1,28 @@
-"""Components whose span holds the most variance together: `SparsePCA(joint="span")`.
+"""Several components found together, with one bound for all: `SparsePCA(joint=...)`.
 
-They are improved from components that were found one after the other. `joint="disjoint"` needs nothing here: each
-component leaves its features to none of the later ones (`laconic.model.components`).
+The search is `laconic.search.joint`, or `laconic.search.span` for components whose span counts. It begins with
+components that were found one after the other, and knows the features at hand. The bound is about all features.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.joint import eigenvalue_witness as span_witness
-from laconic.core.arrays import Floats, Indices
+from laconic.bounds.joint import prove_jointly
+from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.monitor import Stop, warn
 from laconic.core.rounding import sum_up
-from laconic.core.words import Scope, at_most, percent, scope_of
-from laconic.covariance import Covariance, largest_eigenpair
+from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of, several_in_words
+from laconic.covariance import Covariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.proof import Certificate, ProofError, certify
-from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
+from laconic.proof import Certificate, certify
+from laconic.proof.certificate import lower_of
+from laconic.proof.gate import relative_gap
+from laconic.search.joint import JointProblem, Question, solve_jointly
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.span import Span, basis_of_span, canonical
 from laconic.search.support import signed
@@ -29,67 +33,210 @@ if TYPE_CHECKING:
 # Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
 # per cent.
 ACCURACY = 1e-3
+# A share of variance may be missed by this, relative to the target: rounding errors of eigenvalues are smaller.
+ROUNDING = 1e-10
+# What a component is compared with, beside the other components as they are.
+RIVALS = {
+    "common": "no component on the same number of common features",
+    "disjoint": "no component of this size on other features",
+    "orthogonal": "no component of this size orthogonal to them",
+    "span": "no component of this size",
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Spanning:
-    """Components that were found together, and a bound on what they hold."""
+class JointSolution:
+    """Several components that were found together, and what is proved of all of them."""
 
-    solutions: list[Solution]  # on all features; the value of each is what it adds to the others
-    uppers: Floats  # for each component, a proved bound on what a component of any size adds to the others
-    dense_variances: Floats  # what a dense component would add to the others
-    verdicts: list[str]
-    upper: float = math.inf  # the proved bound on what components of these cardinalities hold together
+    question: Question
+    cardinalities: tuple[int, ...]  # the largest number of features of each
+    total: int | None  # the largest number of features of all together, if that is limited
+    vectors: Floats  # on all features, one in each row
+    supports: list[Indices]
+    value: float  # the variance that they hold together
+    upper: float  # the proved limit of what such components hold together; infinite if there is none
+    status: Status
+    reason: str
+    scope: Scope
+    total_variance: float  # the trace of S
     certificate: Certificate | None = None
 
+    @property
+    def support(self) -> Indices:
+        """The features that any component uses."""
+        return np.unique(np.concatenate(self.supports))
 
-def hold_most(
+    @property
+    def loadings(self) -> Floats:
+        """The root of the sum of squared loadings of each of these features."""
+        return np.asarray(np.linalg.norm(self.vectors[:, self.support], axis=0))
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / lower."""
+        return relative_gap(self.value, self.upper)
+
+    @property
+    def verdict(self) -> str:
+        """Full sentences: what is proved of all components together, and how the search ended if a gap is left."""
+        shares = 0 < self.value <= self.total_variance
+        ending = "" if self.status is Status.OPTIMAL else f" {self.status}"
+        return self.limit_in_words(self.total_variance if shares else None) + ending
+
+    def limit_in_words(self, total: float | None) -> str:
+        """Return what is proved of all components together, as a share of a total variance or not."""
+        if not np.isfinite(self.upper):
+            return "No upper bound was computed."
+        most = at_most(self.upper, 3) if total is None else f"{at_most(100 * self.upper / total, 3)} %"
+        more = "more" if self.gap <= PROVED else f"more than {most}"
+        which = several_in_words(self.question, self.cardinalities, self.total)
+        return f"No {which}{self.scope.supports} hold {more} (proved)."
+
+
+@dataclass(frozen=True, eq=False)
+class Jointly:
+    """Components that were found together, and each of them beside the others."""
+
+    whole: JointSolution
+    solutions: list[Solution]  # on all features; the value of each is what it adds to the others
+    uppers: Floats  # for each component, a proved bound on what one like it may add to the others
+    dense_variances: Floats  # what a dense component would add to the others
+    verdicts: list[str]
+
+
+def first_start(variances: Floats, sizes: Sequence[int], found: Sequence[Floats] = ()) -> Floats:
+    """Return components to start from, one in each row: those found, then features of largest variance.
+
+    Features that no component before uses come first.
+    """
+    start, used = np.zeros((len(sizes), len(variances))), np.zeros(len(variances), dtype=bool)
+    start[: len(found)] = found if len(found) else 0.0
+    for row, size in zip(start, sizes, strict=True):
+        if not row.any():
+            row[np.lexsort((-variances, used))[:size]] = size**-0.5
+        used |= row != 0
+    return start
+
+
+def _at_hand(problem: JointProblem) -> JointProblem:
+    """Return the problem on the features at hand: itself if all of them are."""
+    hand = problem.covariance.at_hand
+    if hand is None:
+        return problem
+    sizes = tuple(min(k, len(hand)) for k in problem.cardinalities)
+    forced = np.searchsorted(hand, problem.forced)
+    return replace(problem, covariance=problem.covariance.on_hand(), cardinalities=sizes, forced=forced)
+
+
+def solve_together(
     model: "SparsePCA",
     made: Made,
     covariance: Covariance,
-    problem: Problem,
-    found: Floats,
-    sizes: list[int],
-) -> Spanning:
-    """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
+    problem: JointProblem,
+    starts: Sequence[Floats],
+    seed: int,
+    *,
+    certified: bool = True,
+) -> JointSolution:
+    """Find components together, and prove a bound on all. Both share the time that is left.
 
-    `covariance` is about all features, and `problem` about those that vary, its cardinality the largest of all `sizes`.
-    Without a proof there is no certificate.
+    `covariance` is about all features, and `problem` about those that vary. `starts` have one component in each row, on
+    all features.
     """
-    features, total = np.flatnonzero(~made.constant), covariance.trace
-    part = problem.at_hand()
+    features, monitor, prove = np.flatnonzero(~made.constant), problem.monitor, model.proof is not None
+    part = _at_hand(replace(problem, monitor=monitor.part(2 if prove else 1)))
     own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
-    cardinalities = tuple(min(k, part.n_features) for k in sizes)
-    vectors = Span().solve(part, cardinalities, np.ascontiguousarray(found[:, own].T))
-    vectors = canonical(part.covariance, cardinalities, vectors)
-    vectors = np.stack([signed(z, part.forced) for z in vectors.T], axis=1)
-    status = stopped_or(part.monitor.stopped, Status.TOGETHER)
-    added, dense = _given_others(part.covariance, vectors)
-    whole = np.zeros((len(added), covariance.n_features))
-    whole[:, own] = vectors.T
-    certificate, upper, uppers = None, math.inf, np.full(len(added), math.inf)
-    prove = model.proof is not None
+    vectors = np.zeros((len(features), problem.count))
+    among = np.searchsorted(features, own)
+    vectors[among] = _found(part, [np.ascontiguousarray(start[:, own].T) for start in starts], seed)
+    if part.monitor.stopped is Stop.INTERRUPTED:
+        monitor.stopped = Stop.INTERRUPTED
+    bound, certificate, upper = None, None, math.inf
     if prove:
-        witness = span_witness(problem.covariance, len(cardinalities))
-        certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, made)
-        uppers = _bounded_given_others(covariance, whole, upper)
+        try:
+            vectors, bound = prove_jointly(problem, vectors, model.proof)
+        except KeyboardInterrupt:
+            monitor.stopped = Stop.INTERRUPTED
+    if problem.question == "span":
+        vectors[among] = canonical(part.covariance, part.cardinalities, vectors[among])
+        vectors = np.stack([signed(z, problem.forced) for z in vectors.T], axis=1)
+    used = [np.union1d(np.flatnonzero(z), problem.forced) for z in vectors.T]
+    if problem.question == "common":
+        used = [np.unique(np.concatenate(used))] * problem.count
+    supports = [features[places] for places in used]
+    whole = np.zeros((problem.count, covariance.n_features))
+    whole[:, features] = vectors.T
+    value = float(np.einsum("ij,ij->", *basis_of_span(vectors[among], part.covariance.product(vectors[among]))))
+    reason = "" if bound is None else bound.reason
+    if bound is not None:
+        upper = bound.proved.value
+        anywhere = np.unique(np.concatenate(supports))
+        try:
+            if certified:
+                certificate = certify(
+                    covariance,
+                    problem.cardinalities,
+                    anywhere,
+                    whole[:, anywhere],
+                    bound.witness,
+                    digest=made.digest(),
+                    recipe=made.recipe,
+                    feature_names=made.names,
+                    allowed=None if len(features) == covariance.n_features else features,
+                    forced=features[problem.forced],
+                    proved=bound.proved,
+                    joint=problem.question,
+                    total=problem.total,
+                )
+                # The certificate leaves room for the rounding errors of other machines.
+                upper = certificate.upper
+        except ValueError as error:
+            reason = f"{reason}; no certificate: {error}".removeprefix("; ")
+    upper = max(upper, value)
+    status = Status.TOGETHER if bound is None or bound.status is None else bound.status
+    status = stopped_or(part.monitor.stopped or monitor.stopped, status)
+    if upper - value <= PROVED * value:
+        status = Status.OPTIMAL
     words = made.recipe.in_words if prove else ""
     scope = scope_of(np.empty(0, dtype=np.intp), features[problem.forced], matrix=words, feature_names=made.names)
+    settings = problem.question, problem.cardinalities, problem.total
+    trace = covariance.trace
+    return JointSolution(*settings, whole, supports, value, upper, status, reason, scope, trace, certificate)
+
+
+def _found(part: JointProblem, starts: Sequence[Floats], seed: int) -> Floats:
+    """Return components in the columns of an array, as the search finds them among the features at hand."""
+    if part.question != "span":
+        return solve_jointly(part, starts, seed=seed)
+    one = Problem(part.covariance, max(part.cardinalities), part.forced, monitor=part.monitor)
+    return Span(seed=seed).solve(one, part.cardinalities, starts[0])
+
+
+def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> Jointly:
+    """Look at each component beside the others. `features` are those that vary, of `covariance` on all."""
+    own = features if covariance.at_hand is None else np.intersect1d(features, covariance.at_hand)
+    part = covariance if len(own) == covariance.n_features else covariance.part(own)
+    added, dense = _given_others(part, np.ascontiguousarray(whole.vectors[:, own].T))
+    uppers = np.maximum(_bounded_given_others(covariance, whole), added)
+    question, scope, status = whole.question, whole.scope, whole.status
     solutions = [
-        Solution(own[np.flatnonzero(z)], z[z != 0], float(value), status, method=Span.name, scope=scope)
-        for z, value in zip(vectors.T, added, strict=True)
+        Solution(support, z[support], float(value), status, method=question, reason=whole.reason, scope=scope)
+        for support, z, value in zip(whole.supports, whole.vectors, added, strict=True)
     ]
+    total = whole.total_variance
+    ending = "All components together are optimal (proved)." if status is Status.OPTIMAL else str(status)
     verdicts = [
-        f"{_added_in_words(value / total, above / total, scope)} {status}"
-        for value, above in zip(added, uppers, strict=True)
+        f"{_beside_others(question, float(value), float(upper), total, scope, whole.value)} {ending}"
+        for value, upper in zip(added, uppers, strict=True)
     ]
-    return Spanning(solutions, uppers, dense, verdicts, upper, certificate)
+    return Jointly(whole, solutions, uppers, dense, verdicts)
 
 
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
     """Return what each component adds to the span of the others, and what a dense component would add.
 
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA.
+    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA. What an orthonormal
+    component adds is its own variance.
     """
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
@@ -107,67 +254,76 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
     return np.array(added), np.maximum(np.array(dense), added)
 
 
-def _bounded(
-    covariance: Covariance,
-    problem: Problem,
-    cardinalities: tuple[int, ...],
-    components: Floats,
-    witness: JointWitness,
-    features: Indices,
-    made: Made,
-) -> tuple[Certificate | None, float]:
-    """Return the certificate, if one can be made, and the proved bound, infinite if there is none."""
-    try:
-        proved = prove_joint(problem.covariance, cardinalities, witness)
-    except ProofError:
-        return None, math.inf
-    used = np.flatnonzero(components.any(axis=0))
-    try:
-        certificate = certify(
-            covariance,
-            cardinalities,
-            used,
-            components[:, used],
-            witness,
-            digest=made.digest(),
-            recipe=made.recipe,
-            feature_names=made.names,
-            allowed=None if len(features) == covariance.n_features else features,
-            forced=features[problem.forced],
-            proved=proved,
-            joint="span",
-        )
-    except ValueError:
-        return None, proved.value
-    # The certificate leaves room for the rounding errors of other machines.
-    return certificate, certificate.upper
-
-
-def _bounded_given_others(covariance: Covariance, components: Floats, upper: float) -> Floats:
-    """Return, for each component, a bound on what one of its size adds to the others, from the joint bound.
+def _bounded_given_others(covariance: Covariance, whole: JointSolution) -> Floats:
+    """Return, for each component, a bound on what one like it may add to the others, from the joint bound.
 
     Let L be a lower bound on what the others hold. Components that include one that adds g hold L + g or more, so that
     g <= upper - L.
     """
-    uppers = np.full(len(components), math.inf)
-    for t in range(len(components)):
-        others = np.delete(components, t, axis=0)
+    uppers = np.full(len(whole.vectors), math.inf)
+    for t in range(len(whole.vectors)) if np.isfinite(whole.upper) else ():
+        others = np.delete(whole.vectors, t, axis=0)
         used = np.flatnonzero(others.any(axis=0))
         try:
-            uppers[t] = sum_up([upper, -proved_joint_lower(covariance, used, others[:, used])])
+            uppers[t] = sum_up([whole.upper, -lower_of(covariance, used, others[:, used], whole.question)])
         except ValueError:
             continue
     return uppers
 
 
-def _added_in_words(share: float, upper: float, scope: Scope) -> str:
-    """Return the verdict on a component that was found together with others, as shares of the total variance.
+def _beside_others(question: Question, value: float, upper: float, total: float, scope: Scope, held: float) -> str:
+    """Return the verdict on one component that was found together with others, as shares of the total variance.
 
-    It adds `share` to the others, and a proof shows that none of its size adds more than `upper`.
+    A proof shows that beside the others no component like it has more than `upper`. All together hold `held`.
     """
-    proof = (
-        f"No component of this size{scope.supports} adds more than {at_most(100 * upper, 3)} % to them (proved)."
-        if np.isfinite(upper)
-        else "No upper bound was computed."
-    )
-    return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"
+    shares = 0 < max(value, held) <= total
+    amount = f"{percent(value / total)} of the total variance" if shares else f"a variance of {at_least(value, 4)}"
+    verb, beside = ("adds", " to the other components") if question == "span" else ("holds", "")
+    found = f"It {verb} {amount}{scope.matrix}{beside}."
+    if not np.isfinite(upper):
+        return f"{found} No upper bound was computed."
+    most = f"{at_most(100 * upper / total, 3)} %" if shares else at_most(upper, 3)
+    more = "more" if upper - value <= PROVED * held else f"more than {most}"
+    return f"{found} Beside the others as they are, {RIVALS[question]}{scope.supports} {verb} {more} (proved)."
+
+
+def fewest_that_keep(problem: JointProblem, share: float, seed: int) -> tuple[int, Floats]:
+    """Return the least size found of a common support whose components keep a share of what dense ones hold.
+
+    The components are the second result, one in each row, on the features of the problem. Bisection begins with the
+    size at which the features of the largest loadings of the dense components, weighted by variance, keep the share.
+    """
+    part = _at_hand(problem)
+    S, r, forced, monitor = part.covariance, part.count, part.forced, part.monitor
+    values, dense = largest_eigenpairs(S, r)
+    target = share * float(values.sum()) * (1 - ROUNDING)
+    weights = (dense**2) @ np.maximum(values, 0.0)
+    weights[forced] = np.inf
+    order = np.argsort(-weights, kind="stable")
+
+    def solved(k: int, vectors: Floats) -> tuple[float, Floats]:
+        vectors = solve_jointly(replace(part, cardinalities=(k,) * r), [vectors], seed=seed)
+        return float(np.einsum("ij,ij->", vectors, S.product(vectors))), vectors
+
+    def cut_off(k: int, _: Floats) -> tuple[float, Floats]:
+        block = S.part(np.sort(order[:k]))
+        own, inside = largest_eigenpairs(block, r)
+        vectors = np.zeros_like(dense)
+        vectors[np.sort(order[:k])] = inside
+        return float(own.sum()), vectors
+
+    vectors, least, high = dense, max(r, len(forced)), S.n_features
+    for find in (cut_off, solved):
+        low = least - 1
+        while high - low > 1 and not monitor.is_over:
+            middle = (low + high) // 2
+            reached, tried = find(middle, vectors)
+            if reached >= target:
+                high, vectors = middle, tried
+            else:
+                low = middle
+    if monitor.is_over:
+        warn(f"The search for cardinality={share} was stopped at {counted(high, 'feature')}; fewer may do.")
+    whole = np.zeros((r, problem.covariance.n_features))
+    whole[:, slice(None) if problem.covariance.at_hand is None else problem.covariance.at_hand] = vectors.T
+    return high, whole

@@ -47,7 +47,15 @@ from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.components import NOTHING, components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
-from laconic.model.settings import check_count, check_settings, forced_places, made_of, penalty_of, sizes_of
+from laconic.model.settings import (
+    check_count,
+    check_settings,
+    forced_places,
+    joint_of,
+    made_of,
+    penalty_of,
+    sizes_of,
+)
 from laconic.search.problem import Problem, Solution, Solver, abilities_of, solve_at_hand
 
 if TYPE_CHECKING:
@@ -209,7 +217,6 @@ def compare(
     permutations: int,
     seed: int,
     nonnegative: bool = False,
-    disjoint: bool = False,
     found: Sequence[Solution] | None = None,
     n_jobs: int | None = None,
 ) -> list[ComponentNoise]:
@@ -239,8 +246,6 @@ def compare(
         if monitor.stopped is not None:
             break
         left = left.without(component.vector(left.rows.shape[1]))
-        if disjoint:
-            free = np.setdiff1d(free, component.support)
     return records
 
 
@@ -426,7 +431,6 @@ def noise(
             permutations=permutations,
             seed=seed_of(model),
             nonnegative=model.nonnegative,
-            disjoint=model.joint == "disjoint",
             found=found,
             n_jobs=n_jobs,
         )
@@ -437,12 +441,10 @@ def noise(
 def _check_comparable(model: "SparsePCA", solver: Solver) -> None:
     """Raise a ValueError if components of this kind cannot be compared with noise."""
     why = ""
-    if model.joint == "span":
-        why = "joint='span' finds them together; leave out joint="
+    if joint_of(model) is not None:
+        why = f"joint={model.joint!r} finds them together; leave out joint="
     elif penalty_of(solver) is not None:
         why = "a penalty finds another size in each permuted table; give cardinality= and a method without a penalty"
-    elif abilities_of(solver).disjoint:
-        why = f"method={solver.name!r} finds them together"
     elif model.deflation != "projection":
         why = f"deflation={model.deflation!r} cannot take a component out of rows; give deflation='projection'"
     if why:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 import numpy as np
 
 from laconic.bounds.names import get_solver
-from laconic.bounds.prove import check_proof, with_note
+from laconic.bounds.prove import Exact, check_proof, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, warn
 from laconic.core.words import at_least, counted, is_whole, places_of
@@ -32,6 +32,7 @@ from laconic.model.bend import bend_of
 from laconic.search import Thresholding
 from laconic.search.auto import FewStarts
 from laconic.search.greedy import cut_off
+from laconic.search.joint import Question
 from laconic.search.problem import Problem, Solution, Solver, Status, abilities_of
 from laconic.search.support import Incumbent
 
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 WAYS = ("error", "pairwise", "em")
-JOINT = ("disjoint", "span")
+JOINT = ("common", "disjoint", "orthogonal", "span")
+# Questions about several components that take the number of features of all of them.
+BY_TOTAL = ("disjoint", "orthogonal")
 
 
 def check_settings(model: "SparsePCA") -> None:
@@ -64,6 +67,7 @@ def check_settings(model: "SparsePCA") -> None:
         value = getattr(model, name)
         if not any(value is None if word is None else isinstance(value, str) and value == word for word in words):
             raise ValueError(f"{name}={value!r} must be one of {', '.join(repr(word) for word in words)}.")
+    _check_joint(model)
     for name in ("nonnegative", "center", "scale", "verbose"):
         if not isinstance(getattr(model, name), bool | np.bool_):
             raise ValueError(f"{name}={getattr(model, name)!r} must be True or False.")
@@ -74,6 +78,41 @@ def check_settings(model: "SparsePCA") -> None:
     state = model.random_state
     if not (state is None or isinstance(state, np.random.RandomState) or (is_whole(state) and state >= 0)):
         raise ValueError(f"random_state={state!r} must be a whole number of at least 0, a RandomState or None.")
+
+
+def joint_of(model: "SparsePCA") -> Question | None:
+    """Return the question about all components together; None for a single component, or without a question."""
+    k, count = model.cardinality, model.n_components
+    if count is None:
+        count = len(k) if is_sequence(k) else 1
+    return None if count == 1 else cast("Question | None", model.joint)
+
+
+def _check_joint(model: "SparsePCA") -> None:
+    """Raise a ValueError if a setting contradicts the question about all components together."""
+    k, proof, why = model.cardinality, model.proof, ""
+    if is_total(k) and model.joint not in BY_TOTAL:
+        raise ValueError(
+            f"cardinality={k!r} is for several components with joint='disjoint' or joint='orthogonal'; give one of "
+            "them, or a number."
+        )
+    joint = joint_of(model)
+    if joint is None:
+        return
+    if model.method != "auto":
+        why = f"searches in a way of its own, so that method={model.method!r} would be ignored; leave out method="
+    elif model.deflation != "projection":
+        why = f"takes no component out of S, so that deflation={model.deflation!r} would be ignored; leave it out"
+    elif not (proof is None or isinstance(proof, str | Exact)):
+        why = f"needs a bound on all components, and {type(proof).__name__} bounds one; give proof='fast' or 'tight'"
+    elif model.nonnegative and joint != "disjoint":
+        why = "has no search for loadings of one sign; leave out nonnegative=True, or give joint='disjoint'"
+    elif joint == "disjoint" and model.forced_in is not None and np.size(model.forced_in):
+        why = "gives no feature to two components, and forced_in gives its features to all; leave out one of them"
+    elif joint == "common" and is_sequence(k) and len(set(k)) > 1:
+        why = f"gives all components the same features, and cardinality={list(k)} has several numbers; give one"
+    if why:
+        raise ValueError(f"joint={joint!r} {why}.")
 
 
 def made_of(
@@ -139,13 +178,24 @@ def is_share(cardinality: Any) -> TypeGuard[float]:
     return isinstance(cardinality, float | np.floating) and 0 < float(cardinality) <= 1
 
 
+def is_total(cardinality: Any) -> TypeGuard[dict[str, int]]:
+    """Say whether the number of features of all components together is given: {"total": 30}."""
+    return isinstance(cardinality, dict)
+
+
 def is_sequence(cardinality: Any) -> TypeGuard[Sequence[int]]:
     """Say whether numbers of features are given one by one."""
-    return not (cardinality is None or isinstance(cardinality, str) or is_whole(cardinality) or is_share(cardinality))
+    return not (
+        cardinality is None or isinstance(cardinality, str | dict) or is_whole(cardinality) or is_share(cardinality)
+    )
 
 
 def check_cardinality(cardinality: Any) -> None:
-    """Raise a ValueError unless a value is a number of features, several, a share of variance, or a text."""
+    """Raise a ValueError unless a value is a number of features, several, a share of variance, a total or a text."""
+    if is_total(cardinality):
+        if set(cardinality) != {"total"} or not is_whole(cardinality["total"]) or cardinality["total"] < 1:
+            raise ValueError(f"cardinality={cardinality!r} must be like {{'total': 30}}, with a whole number.")
+        return
     if not is_sequence(cardinality):
         if is_whole(cardinality) and cardinality < 1:
             raise ValueError(f"cardinality={cardinality} must be at least 1.")
@@ -154,7 +204,7 @@ def check_cardinality(cardinality: Any) -> None:
     if isinstance(cardinality, float | np.floating):
         advice = f"a whole number such as {max(1, round(cardinality) if np.isfinite(cardinality) else 1)}, or a share"
         raise ValueError(f"cardinality={cardinality!r} is no share of variance: a share is at most 1.0; give {advice}.")
-    if isinstance(cardinality, bool | np.bool_ | bytes | dict) or np.ndim(cardinality) != 1:
+    if isinstance(cardinality, bool | np.bool_ | bytes) or np.ndim(cardinality) != 1:
         raise ValueError(f"cardinality={cardinality!r} must be {advice}.")
     if not all(is_whole(k) for k in cardinality):
         raise ValueError(f"cardinality={cardinality!r} must hold whole numbers; one share counts for all components.")
@@ -172,6 +222,8 @@ def changed_settings(model: "SparsePCA") -> str:
 def features_asked_for(model: "SparsePCA") -> int | None:
     """Return the number of features of all components together; None if it is not known before S is made."""
     k, count = model.cardinality, model.n_components
+    if is_total(k):
+        return k["total"]
     if is_sequence(k):
         return sum(int(size) for size in k)
     return int(k) * (int(count) if is_whole(count) else 1) if is_whole(k) else None
@@ -223,7 +275,8 @@ class Sizes:
 
     count: int  # of components
     cardinalities: list[int] | None  # one for each component; None to find each by the share, or by the default rule
-    share: float | None = None  # of the dense component's variance
+    share: float | None = None  # of the dense component's variance; of that of all with joint="common"
+    total: int | None = None  # of all components together; each of the cardinalities is then the most that is possible
     choice: "Choice | None" = None  # how the numbers were chosen from the data, if they were
 
 
@@ -249,8 +302,12 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
             f"cardinality={k!r} and a penalty of {penalty} are given; the penalty decides on the number of features: "
             "leave out cardinality=."
         )
+    joint = joint_of(model)
+    if joint is not None and (k is None or isinstance(k, str) or (is_share(k) and joint != "common")):
+        also = {"common": ", or a share such as 0.9", "span": ""}.get(joint, ", or {'total': 8} for all together")
+        raise ValueError(f"joint={joint!r} needs a number of features: cardinality=5{also}.")
     if isinstance(k, str) or model.n_components == "parallel":
-        if is_share(k) or penalty is not None:
+        if is_share(k) or is_total(k) or penalty is not None:
             given = f"cardinality={k!r}" if penalty is None else f"a penalty of {penalty}"
             raise ValueError(
                 f"n_components='parallel' and {given} are given; give a number of features or of components."
@@ -263,6 +320,15 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
         return Sizes(count, None)
     if is_share(k):
         return Sizes(count, None, float(k))
+    if is_total(k):
+        total = k["total"]
+        most = n if joint in (None, "disjoint") else count * n
+        if not count <= total <= most:
+            raise ValueError(
+                f"cardinality={k!r} must lie between {count}, one feature for each component, and {most}: {made.name} "
+                f"has n_features={n}."
+            )
+        return Sizes(count, [min(total - count + 1, n)] * count, total=None if joint is None else total)
     sizes = [int(size) for size in k] if is_sequence(k) else [int(cast("int", k))] * count
     if len(sizes) != count:
         raise ValueError(
@@ -286,21 +352,17 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
         raise ValueError(
             f"forced_in names {len(forced)} features but cardinality={min(ks)}: force fewer or raise the cardinality."
         )
-    if model.joint == "disjoint" and count > 1 and len(forced):
+    joint = model.joint if count > 1 else None
+    if sizes.total is not None and sizes.total < count * len(forced):
         raise ValueError(
-            f"forced_in puts a feature into each of n_components={count} components, which joint='disjoint' forbids; "
-            "drop one of the two."
+            f"forced_in gives {count * len(forced)} features to n_components={count} components but "
+            f"cardinality={model.cardinality!r}: force fewer or raise the total."
         )
-    if model.joint == "span" and count > 1:
-        why = ""
-        if ks is None or penalty_of(solver) is not None:
-            why = "needs a number of features: cardinality=5, or cardinality=[5, 3] for two components"
-        elif model.nonnegative:
-            why = "has no search for loadings of one sign; leave out nonnegative=True or joint="
-        elif abilities_of(solver).together:
-            why = f"does not go with method={solver.name!r}, which does that in its own way; leave out one of them"
-        if why:
-            raise ValueError(f"joint='span' {why}.")
+    if joint == "common" and ks is not None and ks[0] < count:
+        raise ValueError(
+            f"joint='common' needs at least as many features as components; cardinality={ks[0]} is less than "
+            f"n_components={count}."
+        )
     if count > n:
         raise ValueError(
             f"n_components={count} exceeds the number of features, {n}: {made.name} has {counted(n, 'feature')}."
@@ -310,12 +372,13 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
         check_rank(rank_at_least(covariance.on_hand(), count), count)
     if ks is None or penalty_of(solver) is not None:
         return
-    if max(ks) > varying:
+    if max(ks) > varying and sizes.total is None:
         warn(f"cardinality={max(ks)} but only {varying} features may be used; no component uses more.")
-    if model.joint == "disjoint" and count > 1 and sum(ks) > varying:
+    needed = sizes.total or sum(ks)
+    if joint == "disjoint" and needed > varying:
         raise ValueError(
-            f"joint='disjoint' needs {sum(ks)} features for cardinality={list(ks)} but {varying} may be used; ask for "
-            "fewer."
+            f"joint='disjoint' needs {needed} features for cardinality={model.cardinality!r} and n_components={count} "
+            f"but {varying} may be used; ask for fewer."
         )
 
 

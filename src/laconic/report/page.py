@@ -29,6 +29,7 @@ from laconic.core.monitor import check_time_limit
 from laconic.core.store import write_atomically
 from laconic.core.words import at_least, at_most, counted, memory_in_words, percent
 from laconic.covariance.make import Made
+from laconic.model.joint import RIVALS
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
 from laconic.proof.certificate import Certificate, versions
@@ -306,10 +307,11 @@ def answer(model: "SparsePCA", place: int) -> str:
     lower, upper = float(model.lower_bound_[place]), float(model.upper_bound_[place])
     sign = " and no negative loading" if model.nonnegative else ""
     amount = amount_at_least(lower, total)
-    if model.joint == "span":
-        adds = f"adds {amount} of the variance" if total is not None else f"adds a variance of {amount}"
-        first = f"Component {number} {adds}{scope.matrix} to the other components with {count_of(k)}{sign}"
-        claim = f"no component of this size{scope.supports} can add more"
+    if model._joint is not None:
+        verb, others = ("add", " to the other components") if model._joint == "span" else ("hold", "")
+        adds = f"{verb}s {amount} of the variance" if total is not None else f"{verb}s a variance of {amount}"
+        first = f"Component {number} {adds}{scope.matrix}{others} with {count_of(k)}{sign}"
+        claim = f"beside the others as they are, {RIVALS[model._joint]}{scope.supports} can {verb} more"
         return f"{first}; {proof_in_words(lower, upper, claim, total) or NO_PROOF}"
     earlier = f"components 1 {'and' if place == 2 else 'to'} {place} are" if place > 1 else "component 1 is"
     after = f"After {earlier} taken out, component" if " after component" in scope.setting else "Component"
@@ -339,7 +341,7 @@ def beside_dense(model: "SparsePCA", place: int) -> str:
         return ""
     percent = _share(min(share, 1.0), ROUND_FLOOR)
     everything = "all variables that may be used" if " without " in f"{scope.supports} " else "all variables"
-    if model.joint == "span":
+    if model._joint is not None:
         return f"That is {percent} of what a component with {everything} would add to the others."
     if scope.matrix or everything != "all variables":  # ordinary PCA is of another matrix, or uses more variables
         return f"That is {percent} of what a component with {everything} would keep."
@@ -349,7 +351,10 @@ def beside_dense(model: "SparsePCA", place: int) -> str:
 
 def badge(model: "SparsePCA", place: int) -> str:
     """Return the verdict in one or two words."""
-    if model.joint != "span" and model.gap_[place] <= PROVED:
+    all_of = model._together
+    if model._joint is not None and all_of.upper - all_of.held <= PROVED * all_of.held:
+        return "optimal together"
+    if model._joint is None and model.gap_[place] <= PROVED:
         return "proved optimal"
     return "bound proved" if np.isfinite(model.upper_bound_[place]) else "no proof"
 

@@ -133,7 +133,7 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
 
 def _paths(model: "SparsePCA", made: Made, end: float, notes: list[str]) -> list[PathPart]:
     """Return the paths of the first components that were found one after the other."""
-    if model.joint == "span" or model._each[0].status is Status.TOGETHER:
+    if model._joint is not None:
         notes.append("The components were found together, so there is no curve for each of them.")
         return []
     count, paths = min(model.n_components_, MOST_PATHS), list[PathPart]()
@@ -149,8 +149,6 @@ def _paths(model: "SparsePCA", made: Made, end: float, notes: list[str]) -> list
 
 def _path(model: "SparsePCA", made: Made, place: int, seconds: float) -> PathPart:
     earlier, free, k = model.components_[:place], np.flatnonzero(~made.constant), len(model.supports_[place])
-    if model.joint == "disjoint":
-        free = free[~earlier[:, free].any(axis=0)]
     wide = made.covariance.n_features > MOST_BOUNDED
     longest = min(len(free), LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
     forced = model.forced_in

@@ -71,7 +71,7 @@ def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mappi
     print_tables(tables)
     print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
-        if model.joint != "span":
+        if model._joint is None:
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")

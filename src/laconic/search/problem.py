@@ -33,7 +33,7 @@ class Status(Enum):
         "errors."
     )
     JOINTLY_COMPLETE = "The search has excluded every choice of supports with a larger total, up to rounding errors."
-    TOGETHER = "No exchange of one feature that was tried raises the variance that the components hold together."
+    TOGETHER = "No exchange of features that was tried raises the variance that the components hold together."
     LOCAL = "No exchange of one feature that was tried improves it."
     HEURISTIC = "The method ran to its end."
     PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
@@ -303,8 +303,6 @@ class Abilities:
     together
         The solver finds all components together, without deflation: it has a method
         ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
-    disjoint
-        Components that are found together have disjoint supports.
     """
 
     seed: bool = False
@@ -312,7 +310,6 @@ class Abilities:
     improvable: bool = False
     products: bool = False
     together: bool = False
-    disjoint: bool = False
 
 
 @runtime_checkable
