@@ -58,8 +58,6 @@ STIFFNESS, LEAST_STIFFNESS = 1.6, 1.5
 WEIGHT = 0.005
 # Steps between two computations of the bound.
 CHECK_EVERY = 10
-# Progress is measured over so many computations of the bound.
-CHECKS = 4
 # Eigenvalues of features that are out, below all others: S is divided by its largest entry.
 FAR_BELOW = 1e3
 # Eigenvectors of a large matrix are as accurate as this share of the distance between the copies.
@@ -165,6 +163,7 @@ class Cover:
 
     most: int = 1000
     least_progress: float = 0.0
+    patience: int = 4  # how many computations of the bound measure the progress
 
     def solve(
         self,
@@ -208,10 +207,10 @@ class Cover:
         return CoverSolution(best.times(unit), estimate * unit, splitting.z, steps, splitting.state())
 
     def _stalled(self, history: list[float], known: float) -> bool:
-        if len(history) <= CHECKS:
+        if len(history) <= self.patience:
             return False
         room = history[-1] - known if np.isfinite(known) else abs(history[-1])
-        return history[-1 - CHECKS] - history[-1] <= self.least_progress * room
+        return history[-1 - self.patience] - history[-1] <= self.least_progress * room
 
 
 def _positive(values: Floats) -> int:
