@@ -24,7 +24,7 @@ def case_of(S, sizes, *, common=False, overlap=True, inside=(), total=None):
 
 
 def solved(case, relaxation=CLOSED, **options):
-    return relaxation.solve(case.S.matrix, case.groups, overlap=case.overlap, common=case.common, **options)
+    return relaxation.solve(case.S.matrix, case, **options)
 
 
 def referee(case):
