@@ -6,14 +6,13 @@ goes through the gate when it is made.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, one_thread
-from laconic.covariance import Covariance
 from laconic.proof.witness import NO_BOUND, NO_SUPPORT, Proved, no_features
 from laconic.proof.witness_cover import (
     BOUNDED,

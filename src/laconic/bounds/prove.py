@@ -520,7 +520,9 @@ class _Proof:
         A step of the cover takes longer.
         """
         n, k = problem.n_features, problem.cardinality
-        if problem.nonnegative or self.effort.features <= SMALL or k < LARGE or not LEAST_FOR_COVER <= n <= MOST_FOR_COVER:
+        if problem.nonnegative or self.effort.features <= SMALL:
+            return False
+        if k < LARGE or not LEAST_FOR_COVER <= n <= MOST_FOR_COVER:
             return False
         S, vector = problem.covariance.matrix, first.vector(n)
         rows = RowLevels(max_iterations=FEW_STEPS).solve(S, k, vector=vector, known=first.value, monitor=self.monitor)

@@ -31,7 +31,8 @@ last one holds because |X_i|_2^2 <= X_ii z_i makes (X_ii, rest of the row) a vec
 
 Row levels and row norms (`laconic.relaxations.rows`) are the same rows with a z of their own each, and without
 X <= Diag(z). The constraint X <= Diag(z) appears in Dey, Mazumder and Wang (2022) and in Li and Xie (2024) for one
-component; the shared z, the groups and the bound from any dual point are of this package.
+component; the shared z, the groups and the bound from any dual point are of this package. On every matrix that was
+tried, the bound for one component is at most that of the l0 relaxation (`laconic.relaxations.l0`).
 
 **Method.** Douglas and Rachford's splitting, with five kinds of copies: X in the set of matrices with eigenvalues from
 0 to 1 and the trace r_g, R = Diag(z) - X >= 0, rows on cones for levels and for norms, each with its copy of z, and the
@@ -69,7 +70,7 @@ NEGLIGIBLE = 1e-12
 def clipped_to_sum(targets: Floats, slope: float, upper: Floats, sums: Floats) -> tuple[Floats, Floats]:
     """Return clip((targets - m) / slope, 0, upper) row by row, with the m for which each row has its sum.
 
-    The sum is a falling, piecewise linear function of m. Its pieces end where an entry leaves zero or reaches its limit.
+    The sum is a falling, piecewise linear function of m. A piece ends where an entry leaves zero or reaches its limit.
     """
     ends = np.concatenate([targets, targets - slope * upper], axis=-1)
     order = np.argsort(-ends, axis=-1)
@@ -130,9 +131,7 @@ class CoverState:
         change = less[..., None] * V
         W = W - change
         W[3] += 2 * change - _diagonals(less * z)
-        return replace(
-            self, matrices=W, vectors=w - less * z, searches=searches.copy(), V=V - change, z=z - less * z
-        )
+        return replace(self, matrices=W, vectors=w - less * z, searches=searches.copy(), V=V - change, z=z - less * z)
 
 
 def _diagonals(z: Floats) -> Floats:
@@ -333,8 +332,9 @@ class _Splitting:
         found, own = np.empty_like(rows), np.empty_like(ends)
         for kind in range(2):
             for g, group in enumerate(self.groups):
-                mu, start = self.searches[2 * kind, g], self.searches[2 * kind + 1, g]
-                take_cones(rows[kind, g], ends[kind, g], WEIGHT, group.size, kind == 0, mu, start, found[kind, g], own[kind, g])
+                searches = self.searches[2 * kind, g], self.searches[2 * kind + 1, g]
+                into = found[kind, g], own[kind, g]
+                take_cones(rows[kind, g], ends[kind, g], WEIGHT, group.size, kind == 0, *searches, *into)
         moves[1:3] = found - V
         moves[3] = R - _diagonals(z) + V
         step = np.empty_like(self.w)

@@ -452,7 +452,8 @@ class _Search:
         # Minus the smallest eigenvalue is the largest one of the matrix with all signs changed.
         joined = (known.sum(axis=0) + variances + added(-known, g, -variances)).reshape(rows, self.n)
         joined[:, T] = -np.inf
-        return np.hstack([joined, D.sum(axis=1, keepdims=True)]) - np.einsum("ip,ij,jp->", z, block, z)
+        values = np.hstack([joined, D.sum(axis=1, keepdims=True)])
+        return np.asarray(values - np.einsum("ip,ij,jp->", z, block, z))
 
     def run(self, starts: Sequence[Floats]) -> None:
         """Search from these starts, from others, and from random changes of the best components."""
