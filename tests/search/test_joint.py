@@ -157,7 +157,7 @@ def test_disjoint_supports_with_loadings_of_one_sign(seed):
 
 
 @pytest.mark.parametrize("indefinite", [False, True])
-@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 3), (3, 3)])
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 3)])
 @pytest.mark.parametrize("seed", range(2))
 def test_orthonormal_loadings_against_all_pairs_of_supports(seed, sizes, indefinite):
     S = random_matrix(seed, 5, indefinite)
@@ -183,11 +183,11 @@ def test_orthonormal_loadings_that_share_a_total(seed):
 QUESTIONS = [
     ("common", (4, 4, 4), {}),
     ("disjoint", (3, 2, 4), {}),
-    ("disjoint", (3, 3, 3), {"nonnegative": True}),
-    ("disjoint", (7, 7, 7), {"total": 8}),
-    ("orthogonal", (2, 4, 4), {}),
-    ("orthogonal", (4, 4, 4), {"forced": np.array([3])}),
-    ("orthogonal", (9, 9, 9), {"total": 8}),
+    ("disjoint", (2, 3, 2), {"nonnegative": True}),
+    ("disjoint", (5, 5, 5), {"total": 7}),
+    ("orthogonal", (1, 3, 3), {}),
+    ("orthogonal", (3, 3, 3), {"forced": np.array([3])}),
+    ("orthogonal", (6, 6, 6), {"total": 6}),
 ]
 
 
@@ -202,7 +202,7 @@ def test_a_stopped_search_returns_components_that_answer_the_question(question, 
 
 @pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS)
 def test_a_seed_repeats_and_a_start_is_never_lost(question, sizes, settings):
-    S = random_matrix(5, 9)
+    S = random_matrix(5, 8)
     good = solved(make(S, question, sizes, **settings), seed=1)
     assert np.array_equal(good, solved(make(S, question, sizes, **settings), seed=1))
     stopped = make(S, question, sizes, **settings, monitor=Monitor(1e-9))
@@ -243,7 +243,6 @@ PITPROPS = [
     ("disjoint", (2,) * 6, 0.74923 * 13),
     ("orthogonal", (7, 6, 2), 0.6007 * 13),
     ("orthogonal", (5,) * 3, 0.5931 * 13),
-    ("orthogonal", (10,) * 3, 0.650 * 13),
 ]
 
 
@@ -278,6 +277,6 @@ def test_sizes_that_the_features_forced_in_use_up_are_refused():
 
 @pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS[::2])
 def test_units_do_not_matter(question, sizes, settings):
-    S = random_matrix(7, 8)
+    S = random_matrix(7, 7)
     values = [value_of(p := make(s * S, question, sizes, **settings), solved(p)) / s for s in (1.0, 1e-58)]
     assert values[1] == pytest.approx(values[0], rel=1e-6)

@@ -17,9 +17,10 @@ may also move from one support to another. The best changes by their estimates a
 the value is made.
 
 **Starts.** They are the components given, dense components, their varimax rotations, random rotations of them, and
-components found one after the other among the features left. Power steps improve a start: U is the orthonormal matrix
-nearest to W with its small entries set to zero, and SU is the next W. In the end the best components are changed at
-random and improved again, until several such changes in succession fail.
+components found one after the other among the features left. Orthonormal ones start from disjoint ones, too. Power
+steps improve a start: U is the orthonormal matrix nearest to W with its small entries set to zero, and SU is the next
+W. In the end the best components are changed at random and improved again, until several such changes in succession
+fail.
 """
 
 from collections.abc import Iterator, Sequence
@@ -468,14 +469,18 @@ class _Search:
     def run(self, starts: Sequence[Floats]) -> None:
         """Search from these starts, from others, and from random changes of the best components."""
         self.offer(self.simple())
-        if self.orthogonal and not len(self.problem.forced):
-            # Disjoint supports are the simpler question. The answer to it is often good here, too.
-            simpler = _Search(replace(self.problem, question="disjoint"), self.seed)
+        problem, every = self.problem, len(self.problem.forced)
+        if self.orthogonal and min(self.sizes) > every and self.room >= (every + 1) * self.count:
+            # Disjoint supports without features forced in are the simpler question, and a good start.
+            sizes = tuple(size - every for size in problem.cardinalities)
+            total = None if problem.total is None else problem.total - every * self.count
+            simpler = replace(problem, question="disjoint", cardinalities=sizes, total=total, forced=problem.forced[:0])
+            disjoint = _Search(simpler, self.seed)
             try:
-                simpler.run(starts)
+                disjoint.run(starts)
             finally:
-                if simpler.found is not None:
-                    self.offer(self.on_largest(simpler.found.vectors))
+                if disjoint.found is not None:
+                    self.offer(self.on_largest(disjoint.found.vectors))
             self.offer(self.improved(self.best))
         states: dict[bytes, _State] = {}
         for W in (*starts, *self.starts()):
