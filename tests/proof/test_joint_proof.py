@@ -132,7 +132,7 @@ def test_lower_bound_of_a_span(seed):
         (lambda _: {"witness": JointWitness(factor=np.full((8, 2), np.nan))}, "NaN"),
         (lambda c: {"witness": JointWitness(factor=c.witness.factor[:4])}, "shape"),
         (lambda c: {"witness": JointWitness(np.arange(4), c.witness.factor[:4])}, "upper bound is not proved"),
-        (lambda _: {"witness": example("trace").certificate.witness}, "about one component"),
+        (lambda _: {"witness": example("trace").certificate.witness}, "different numbers of components"),
         (lambda _: {"kind": "row sums"}, "another kind"),
         (lambda _: {"allowed": np.arange(3)}, r"not allowed|of 3 features"),
     ],
