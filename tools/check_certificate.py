@@ -972,13 +972,17 @@ class Group:
 
 
 class Cover:
-    """Components in groups. `question` is "common", "disjoint" or "orthogonal"."""
+    """Components in groups. `question` is "common", "disjoint" or "orthogonal".
 
-    def __init__(self, S, question, groups):
-        self.S, self.question, self.groups = S, question, tuple(groups)
+    `spanning` says that components with a common support may span less than r dimensions.
+    """
+
+    def __init__(self, S, question, groups, spanning=False):
+        self.S, self.question, self.groups, self.spanning = S, question, tuple(groups), spanning
 
     def changed(self, changes):
-        return Cover(self.S, self.question, [changes.get(g, group) for g, group in enumerate(self.groups)])
+        groups = [changes.get(g, group) for g, group in enumerate(self.groups)]
+        return Cover(self.S, self.question, groups, self.spanning)
 
     def empty(self):
         """Say whether there are no such components: too few features, or too many that must be used."""
@@ -1036,7 +1040,7 @@ class Cover:
             M = M - (L + L.T) / 2 - (N + N.T) / 2 - np.diag(d) - H @ H.T
             rounding = gamma(H.shape[1] + 12) * float(sizes.sum(axis=1).max()) * (1 + gamma(len(A) + H.shape[1] + 8))
             top = above(largest_eigenvalue(0.5 * (M + M.T)), rounding)
-            top = max(top, 0.0) if self.question == "common" else top
+            top = max(top, 0.0) if self.spanning else top
             terms += [*[top] * one.count, self.norm() * sum_of_squares(K)]
             largest = np.abs(L - np.diag(a)).max(axis=1)
             squares = (G**2).sum(axis=1) * (1 + gamma(G.shape[1] + 4))
@@ -1113,10 +1117,10 @@ def groups_of(sizes, total, question, alive, inside):
     return [Group(r, k, r * k, r if question == "orthogonal" else 1, alive, inside) for k, r in groups]
 
 
-def by_cover(w, S, sizes, inside, question, total=None):
+def by_cover(w, S, sizes, inside, question, total=None, spanning=False):
     """Return an upper bound on the value of components of these sizes, by a tree of cases."""
     everything, inside = range(S.n), frozenset(inside.tolist())
-    first = Cover(S, question, groups_of(sizes, total, question, everything, inside))
+    first = Cover(S, question, groups_of(sizes, total, question, everything, inside), spanning)
     places, lists = [0, 0], [w["cases"], w["numbers"]]
     fits = [(x.ndim, str(x.dtype)) for x in lists] == [(1, "int64"), (1, "float32")] and np.isfinite(lists[1]).all()
     refuse(not fits, "A cover does not have its two lists.")
@@ -1240,7 +1244,7 @@ def joint_upper(w, S, sizes, joint, total, inside):
     if w["type"] == "CoverWitness":
         if joint == "span":
             # The components span at most n dimensions, and perhaps none that hold more than zero.
-            return above(max(by_cover(w, S, [sum(sizes)] * min(r, S.n), NONE, "common"), 0.0), loose)
+            return above(max(by_cover(w, S, [sum(sizes)] * min(r, S.n), NONE, "common", spanning=True), 0.0), loose)
         return above(by_cover(w, S, sizes, inside, joint, total), loose)
     t = number(w["threshold"])
     values = [above(most(S.variances, K), S.lack(K, K))]

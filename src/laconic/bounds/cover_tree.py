@@ -6,14 +6,13 @@ goes through the gate when it is made.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, one_thread
-from laconic.covariance import Covariance
 from laconic.proof.witness import NO_BOUND, NO_SUPPORT, Proved, no_features
 from laconic.proof.witness_cover import (
     BOUNDED,
@@ -193,7 +192,7 @@ class CoverTree:
             S = np.ascontiguousarray(self.S[np.ix_(features, features)])
             if settled and (case.common or not case.overlap):
                 # The eigenvalues of the supports are the value.
-                point = as_stored(plain_point(S, [group.on(features) for group in case.groups]))
+                point = as_stored(plain_point(S, case))
                 proved = case.bounded(point)
                 branch.rounds.append((case, point, proved, []))
                 branch.excluded.append(NO_SUPPORT)
@@ -202,9 +201,7 @@ class CoverTree:
                 return
             found = relaxation.solve(
                 S,
-                [group.on(features) for group in case.groups],
-                overlap=case.overlap,
-                common=case.common,
+                case,
                 start=node.start,
                 known=self.value + 0.5 * self.gap * abs(self.value),
                 monitor=self.monitor,

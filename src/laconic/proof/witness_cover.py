@@ -34,8 +34,8 @@ support X is a projection, so |X_i|_2^2 = X_ii, and row i has at most k nonzeros
 
 Further <FF', sum_g X_g> <= |F|^2, because the components are orthonormal. The features of disjoint components satisfy
 sum_g z_gi <= 1, so that sum_g <e, z_g> <= sum e. If supports may overlap, e is zero; if they may not, F is. Last, M
-adds at most the sum of its r_g largest eigenvalues, and for any K that is at most r lmax(M - KK') + |K|^2. Components
-with a common support may span less than r dimensions: then lmax is replaced by zero if it is negative.
+adds at most the sum of its r_g largest eigenvalues, and for any K that is at most r lmax(M - KK') + |K|^2. If
+components may span less than r dimensions, lmax is replaced by zero where it is negative.
 
 **Orthogonal components in floating point** have inner products of up to delta = `ORTHONORMAL`. Then sum_g X_g is at
 most 1 + r delta times the identity. Only |F|^2 and |K|^2 depend on that, and are multiplied by it. So the bound holds
@@ -247,13 +247,19 @@ def ways_to_divide(total: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]
 
 
 class CoverCase:
-    """Components of some groups, and bounds on their value by dual points."""
+    """Components of some groups, and bounds on their value by dual points.
 
-    def __init__(self, S: Covariance, groups: tuple[Group, ...], *, common: bool, overlap: bool) -> None:
-        self.S, self.groups, self.common, self.overlap = S, groups, common, overlap
+    `spanning` says that components with a common support may span less than r dimensions.
+    """
+
+    def __init__(
+        self, S: Covariance, groups: tuple[Group, ...], *, common: bool, overlap: bool, spanning: bool = False
+    ) -> None:
+        self.S, self.groups, self.common, self.overlap, self.spanning = S, groups, common, overlap, spanning
 
     def _of(self, groups: Sequence[Group]) -> "CoverCase":
-        return CoverCase(self.S, tuple(groups), common=self.common, overlap=self.overlap)
+        kind = {"common": self.common, "overlap": self.overlap, "spanning": self.spanning}
+        return CoverCase(self.S, tuple(groups), **kind)
 
     @cached_property
     def alive(self) -> Indices:
@@ -392,8 +398,7 @@ class CoverCase:
             return NO_BOUND
         value, estimate = proved_largest_eigenvalue(M)
         top = sum_up([value, *rounding, *up(self.S.spread[group.alive] ** 2)])
-        # A common support may be that of components that span less than r dimensions.
-        if self.common:
+        if self.spanning:
             top, estimate = max(top, 0.0), max(estimate, 0.0)
         turn = times_up(self._norm, float(grown(np.einsum("ij,ij->", part.turn, part.turn), part.turn.size + 1)))
         count = group.count

@@ -158,7 +158,7 @@ def cover_case(
         ways = list(islice(ways_to_divide(room, sizes), MOST_WAYS + 1))
         ways = ways if len(ways) <= MOST_WAYS else None
     groups = first_groups(sizes, everything, inside, common=common, overlap=overlap, total=total)
-    return CoverCase(S, groups, common=common, overlap=overlap), ways
+    return CoverCase(S, groups, common=common, overlap=overlap, spanning=joint == "span"), ways
 
 
 def _by_cover(

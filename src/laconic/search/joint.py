@@ -91,8 +91,10 @@ class JointProblem:
 
 
 def value_of(problem: JointProblem, vectors: Floats) -> float:
-    """Return the sum of u_t'Su_t over the columns of `vectors`."""
-    return float(np.einsum("ij,ij->", vectors, problem.covariance.product(vectors)))
+    """Return the sum of u_t'Su_t over the columns of `vectors`, which use features at hand."""
+    hand = problem.covariance.at_hand
+    own = vectors if hand is None else np.ascontiguousarray(vectors[hand])
+    return float(np.einsum("ij,ij->", own, problem.covariance.on_hand().product(own)))
 
 
 # Search among at most this many features first. What is found there is improved on all features.
@@ -450,7 +452,8 @@ class _Search:
         # Minus the smallest eigenvalue is the largest one of the matrix with all signs changed.
         joined = (known.sum(axis=0) + variances + added(-known, g, -variances)).reshape(rows, self.n)
         joined[:, T] = -np.inf
-        return np.hstack([joined, D.sum(axis=1, keepdims=True)]) - np.einsum("ip,ij,jp->", z, block, z)
+        values = np.hstack([joined, D.sum(axis=1, keepdims=True)])
+        return np.asarray(values - np.einsum("ip,ij,jp->", z, block, z))
 
     def run(self, starts: Sequence[Floats]) -> None:
         """Search from these starts, from others, and from random changes of the best components."""
