@@ -31,6 +31,8 @@ from pathlib import Path
 import numpy as np
 
 U = 2.0**-53
+ORTHONORMAL = 1e-12  # how far inner products of orthonormal components may be from zero, and squared lengths from one
+MOST_WAYS = 2000  # ways to divide a total number of nonzeros among components
 LARGEST_MATRIX = 6000  # features for which S is written out
 MOST_PRODUCTS = 10**13  # multiplications for a look at all pairs of features
 MOST_ABOVE = 40_000_000  # entries above a threshold
@@ -40,7 +42,7 @@ MOST_SUPPORTS = 2_000_000
 BATCH = 20_000  # supports whose eigenvalues are computed at once
 FIELDS = {
     "Certificate": "cardinalities n_features support loadings lower upper kind witness digest margin recipe deflation "
-    "earlier allowed forced feature_names versions",
+    "earlier allowed forced feature_names versions joint total",
     "Recipe": "given center scale missing weighted iterations ridge",
     "TraceWitness": "",
     "RowSumWitness": "",
@@ -54,7 +56,8 @@ FIELDS = {
     "ByVariances": "steps",
     "ByRows": "kept smaller strong",
     "TreeWitness": "cases numbers codes",
-    "JointWitness": "kept factor by_rows",
+    "JointWitness": "kept factor by_rows threshold",
+    "CoverWitness": "cases numbers",
 }
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
 
@@ -127,7 +130,7 @@ def decoded(node, arrays):
     if not isinstance(node, dict):
         return node
     if "dtype" in node:
-        kind = {"float64": float, "int64": int, "int8": int}[node["dtype"]]
+        kind = {"float64": float, "float32": float, "int64": int, "int8": int}[node["dtype"]]
         if set(node) == {"dtype", "shape", "npz"}:
             array = arrays[node["npz"]]
             same = array.dtype == node["dtype"] and list(array.shape) == node["shape"]
@@ -209,10 +212,9 @@ def sentences(c):
         of = f"with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{',' * bool(some)}{among}"
         yield f"No component {of}, has a variance{about} of more than {high}."
     else:
-        count = f"{len(sizes):,} components"
-        yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
-        of = f"with at most {', '.join(map(str, sizes))} nonzero loadings{among}"
-        yield f"No {count} {of} together hold a variance{about} of more than {high}."
+        components = f"The {len(sizes)} components with these loadings on {on}"
+        yield f"{components} together hold a variance{about} of at least {low}."
+        yield f"No {several(c['joint'], sizes, c['total'])}{among} together hold a variance{about} of more than {high}."
     if m["given"] == "covariance":
         made = "the matrix" + ", scaled to a unit diagonal," * m["scale"] + " with"
     else:
@@ -225,6 +227,24 @@ def sentences(c):
     rule = c["deflation"]
     taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
     yield f"Variances are those in {made} the digest {c['digest']}{taken}."
+
+
+def several(joint, sizes, total):
+    """Return components of a question in words."""
+    r, k, s = len(sizes), sizes[0], "s" * (sizes[0] != 1)
+    kinds = {"common": "orthogonal components", "orthogonal": "orthogonal components"}
+    kinds["disjoint"] = "components with disjoint supports"
+    words = f"{r} {kinds.get(joint, 'components')} of"
+    if joint == "common":
+        return f"{words} {k:,} common feature{s}"
+    equal = set(sizes) == {k}
+    each = f"{k:,} feature{s}" if equal else f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]} features"
+    if total is None:
+        return f"{words} at most {each}"
+    # A component has at most what is left if each of the others has one feature.
+    if min(sizes) > total - r:
+        return f"{words} at most {total:,} feature{'s' * (total != 1)} in all"
+    return f"{words} at most {each}{' each' * equal}, {total:,} in all"
 
 
 def read_table(path, wanted=None):
@@ -487,7 +507,9 @@ def names_of(w):
     if w["type"] == "StepsWitness":
         return [name for step in w["steps"] if step["how"]["type"] in BOUNDS for name in names_of(step["how"])]
     names = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ThresholdWitness": "threshold"}
-    names |= {"ExhaustiveWitness": "exhaustive", "Proposition2Witness": "Proposition 2", "JointWitness": "span"}
+    names |= {"ExhaustiveWitness": "exhaustive", "Proposition2Witness": "Proposition 2", "CoverWitness": "cover"}
+    if w["type"] == "JointWitness":
+        return ["threshold" if w["threshold"] else "span"]
     if w["type"] == "TreeWitness":
         return ["branch and bound", "row levels"]
     return [w["kind"], "row levels"] if w["type"] == "DualWitness" else [names[w["type"]]]
@@ -920,6 +942,257 @@ def decided(w, out, into, price, S, k, alive, members):
     return best
 
 
+class Group:
+    """Components of a cover about which the same is known.
+
+    There are `count`. Each has at most `size` nonzeros, on the features `alive`, and uses all features `inside`. A
+    feature is paid at most `often` times, and all of them together at most `pairs` times.
+    """
+
+    def __init__(self, count, size, pairs, often, alive, inside):
+        self.count, self.size, self.pairs, self.often = count, size, pairs, often
+        self.alive, self.inside = frozenset(alive), frozenset(inside)
+
+    def but(self, **changes):
+        return Group(**{**vars(self), **changes})
+
+    def holding(self, features):
+        """Return the group of which every component uses some features too."""
+        inside = self.inside | (features & self.alive)
+        return self.but(inside=inside, alive=self.alive & inside if len(inside) >= self.size else self.alive)
+
+    def room(self):
+        return max(self.pairs - self.often * len(self.inside), 0)
+
+    def pays(self, cost, fewer=0):
+        """Return the most that the features of the group cost, given the cost of each."""
+        inside = [cost[i] for i in self.inside for _ in range(self.often)]
+        free = sorted((max(cost[i], 0.0) for i in self.alive - self.inside for _ in range(self.often)), reverse=True)
+        return above(*inside, *free[: max(self.room() - fewer, 0)])
+
+
+class Cover:
+    """Components in groups. `question` is "common", "disjoint" or "orthogonal".
+
+    `spanning` says that components with a common support may span less than r dimensions.
+    """
+
+    def __init__(self, S, question, groups, spanning=False):
+        self.S, self.question, self.groups, self.spanning = S, question, tuple(groups), spanning
+
+    def changed(self, changes):
+        groups = [changes.get(g, group) for g, group in enumerate(self.groups)]
+        return Cover(self.S, self.question, groups, self.spanning)
+
+    def empty(self):
+        """Say whether there are no such components: too few features, or too many that must be used."""
+        for one in self.groups:
+            least = one.count if one.often == 1 else 1
+            if len(one.inside) > one.size or not one.inside <= one.alive or len(one.alive) < least:
+                return True
+        return len(frozenset().union(*(one.alive for one in self.groups))) < sum(one.count for one in self.groups)
+
+    def apart(self, g):
+        """Take the features that the component of group g uses from all other groups, if supports are disjoint."""
+        if self.question != "disjoint":
+            return self
+        used = self.groups[g].inside
+        return self.changed({h: one.but(alive=one.alive - used) for h, one in enumerate(self.groups) if h != g})
+
+    def divided(self, i, g):
+        """Return the components of which none in group g uses feature i, and those of which one does."""
+        refuse(not 0 <= g < len(self.groups), "A node is divided by a group that there is not.")
+        one = self.groups[g]
+        refuse(i not in one.alive or i in one.inside, "A node is divided by a feature that is not open.")
+        without, within = self.changed({g: one.but(alive=one.alive - {i})}), {g: one.holding({i})}
+        if one.count == 1 or self.question == "common":
+            return without, self.changed(within).apart(g)
+        left, k = one.count - 1, one.size
+        refuse(one.pairs != one.count * k, "A total number of nonzeros is not divided first.")
+        single = one.but(count=1, pairs=k, often=1).holding({i})
+        others = one.but(count=left, pairs=left * k, often=left if self.question == "orthogonal" else 1)
+        groups = [single if h == g else other for h, other in enumerate(self.groups)]
+        return without, Cover(self.S, self.question, [*groups, others]).apart(g)
+
+    def norm(self):
+        """Return the norm of the sum of all uu': one, and slightly more if components are orthogonal up to rounding."""
+        count = sum(one.count for one in self.groups)
+        return (1.0 + count * ORTHONORMAL) * (1 + 4 * U) if self.question == "orthogonal" else 1.0
+
+    def parts(self, p, share):
+        """Return the terms of the bound by a point that are no costs of features, and these costs in each group."""
+        F = p["F"] if self.question == "orthogonal" else p["F"][:, :0]
+        e = np.maximum(p["e"], 0.0) if self.question == "disjoint" else np.zeros(self.S.n)
+        alive = sorted(frozenset().union(*(one.alive for one in self.groups)))
+        terms = [self.norm() * sum_of_squares(F[alive]), *e[alive].tolist()]
+        costs = []
+        for one, part in zip(self.groups, p["groups"], strict=True):
+            A = np.array(sorted(one.alive))
+            T, G, K = part["T"][np.ix_(A, A)], part["G"][A], part["K"][A]
+            m, w, a, b, d = part["vectors"][:, A]
+            d = np.maximum(d, 0.0) * share
+            P = np.clip(T, -(m[:, None] + m) / 2, (m[:, None] + m) / 2)
+            L, N = P * parted(m), (T - P) * parted(w)
+            L[np.diag_indices(len(A))], N[np.diag_indices(len(A))] = a, b
+            H = np.hstack([G, F[A], K])
+            M = self.S.S[np.ix_(A, A)]
+            sizes = sum(np.abs(part) for part in (M, L, L.T, N, N.T, np.diag(d))) + np.abs(H) @ np.abs(H.T)
+            M = M - (L + L.T) / 2 - (N + N.T) / 2 - np.diag(d) - H @ H.T
+            rounding = gamma(H.shape[1] + 12) * float(sizes.sum(axis=1).max()) * (1 + gamma(len(A) + H.shape[1] + 8))
+            top = above(largest_eigenvalue(0.5 * (M + M.T)), rounding)
+            top = max(top, 0.0) if self.spanning else top
+            terms += [*[top] * one.count, self.norm() * sum_of_squares(K)]
+            largest = np.abs(L - np.diag(a)).max(axis=1)
+            squares = (G**2).sum(axis=1) * (1 + gamma(G.shape[1] + 4))
+            cost = one.size * level_prices(a, largest) + norm_prices(N) + squares + d
+            costs.append(dict(zip(A.tolist(), np.nextafter(cost * (1 + 16 * U) - e[A], np.inf).tolist(), strict=True)))
+        return terms, costs
+
+    def bound(self, p):
+        """Return an upper bound on the value of the components by a point."""
+        if self.empty():
+            return -math.inf
+        terms, costs = self.parts(p, 1.0)
+        return above(*terms, *(one.pays(cost) for one, cost in zip(self.groups, costs, strict=True)))
+
+    def excluded(self, p, g, share, out, into):
+        """Bound the components that a decision excludes: group g uses one of `out`, or not all of `into`."""
+        refuse(not (0 <= g < len(self.groups) and 0 <= share <= 1), "A decision is about no group, or has no share.")
+        terms, costs = self.parts(p, share)
+        one, best = self.groups[g], -math.inf
+        paid = [group.pays(cost) for group, cost in zip(self.groups, costs, strict=True)]
+        if out & one.inside:
+            return above(*terms, *paid)
+        if out & one.alive and one.room():
+            paid[g] = above(max(costs[g][i] for i in out & one.alive), one.pays(costs[g], fewer=1))
+            best = above(*terms, *paid)
+        into = (into & one.alive) - one.inside
+        refuse(into and one.count > 1 and self.question != "common", "A decision puts a feature into one of several.")
+        return max([best, *(self.changed({g: one.but(alive=one.alive - {i})}).bound(p) for i in into)])
+
+    def after(self, g, out, into):
+        """Return the components that a decision leaves."""
+        one = self.groups[g]
+        return self.changed({g: one.but(alive=one.alive - out).holding(into)}).apart(g)
+
+
+def sum_of_squares(F):
+    return float((F**2).sum()) * (1 + gamma(F.size + 4))
+
+
+def parted(m):
+    """Return 2 m_i / (m_i + m_j), which divides an entry of a symmetric matrix between two rows."""
+    both = m[:, None] + m
+    return np.where(both > 0, 2 * m[:, None] / np.where(both > 0, both, 1.0), 1.0)
+
+
+def ways(total, limits):
+    """Yield the falling numbers of nonzeros, each within its limit, that add up to a total; the largest ones first."""
+
+    def divide(left, limits, largest):
+        if not limits:
+            yield ()
+        for k in range(min(largest, limits[0], left - len(limits) + 1) if limits else 0, 0, -1):
+            if left - k > sum(min(k, limit) for limit in limits[1:]):
+                break
+            for others in divide(left - k, limits[1:], k):
+                yield (k, *others)
+
+    limits = sorted(limits, reverse=True)
+    yield from divide(min(total, sum(limits)), limits, limits[0])
+
+
+def groups_of(sizes, total, question, alive, inside):
+    """Return the groups of components of these sizes. Those of one size are alike."""
+    r, n = len(sizes), len(alive)
+    if question == "common":
+        k = min(max(sizes), n)
+        return [Group(r, k, k, 1, alive, inside)]
+    often = r if question == "orthogonal" else 1
+    if total is not None and len(set(sizes)) == 1:
+        k = min(sizes[0], total - r + 1, n)
+        return [Group(r, k, min(total, r * k), often, alive, inside)]
+    cut = [min(k, n) for k in sizes]
+    groups = [(k, cut.count(k)) for k in sorted(set(cut), reverse=True)]
+    return [Group(r, k, r * k, r if question == "orthogonal" else 1, alive, inside) for k, r in groups]
+
+
+def by_cover(w, S, sizes, inside, question, total=None, spanning=False):
+    """Return an upper bound on the value of components of these sizes, by a tree of cases."""
+    everything, inside = range(S.n), frozenset(inside.tolist())
+    first = Cover(S, question, groups_of(sizes, total, question, everything, inside), spanning)
+    places, lists = [0, 0], [w["cases"], w["numbers"]]
+    fits = [(x.ndim, str(x.dtype)) for x in lists] == [(1, "int64"), (1, "float32")] and np.isfinite(lists[1]).all()
+    refuse(not fits, "A cover does not have its two lists.")
+
+    def take(which, count):
+        begin, places[which] = places[which], places[which] + count
+        refuse(not 0 <= count <= len(lists[which]) - begin, "A cover is cut short.")
+        return lists[which][begin : begin + count]
+
+    def one():
+        return int(take(0, 1)[0])
+
+    def length():
+        count = one()
+        refuse(not 0 <= count <= sum(map(len, lists)), "A length in a cover is wrong.")
+        return count
+
+    def some():
+        return frozenset(features(take(0, length()), S.n).tolist())
+
+    def table(rows, columns):
+        """Return an array of all features, of which only some rows are there."""
+        array = np.zeros((S.n, columns))
+        array[rows] = take(1, len(rows) * columns).astype(float).reshape(len(rows), columns)
+        return array
+
+    def point(case):
+        groups = []
+        for group in case.groups:
+            A, columns, full = sorted(group.alive), length(), length()
+            T, vectors = np.zeros((S.n, S.n)), np.zeros((5, S.n))
+            refuse(full > 1, "A point of a cover is there or not.")
+            if full:
+                i, j = np.triu_indices(len(A), 1)
+                i, j = np.array(A, dtype=np.intp)[i], np.array(A, dtype=np.intp)[j]
+                T[i, j] = T[j, i] = take(1, len(i))
+                vectors[:, A] = take(1, 5 * len(A)).reshape(5, len(A))
+                refuse((vectors[:2] < 0).any(), "A level or a weight of a cover is negative.")
+            G = table(A, columns)
+            groups.append({"T": T, "vectors": vectors, "G": G, "K": table(A, group.count if group.count > 1 else 0)})
+        A = sorted(frozenset().union(*(group.alive for group in case.groups)))
+        F = table(A, length())
+        e = table(A, 1)[:, 0] if question == "disjoint" else np.zeros(S.n)
+        return {"groups": groups, "F": F, "e": e}
+
+    best, pending = -math.inf, [first]
+    while pending:
+        case, p = pending.pop(), None
+        for _ in range(length()):
+            p = point(case)
+            # In the file, the group stands before both lists of features.
+            for g, share, out, into in [(one(), float(take(1, 1)[0]), some(), some()) for _ in range(length())]:
+                if not case.empty():
+                    best = max(best, case.excluded(p, g, share, out, into))
+                    case = case.after(g, out, into)
+        end = one()
+        if end >= 0:
+            pending += case.divided(end, one())[::-1]
+        elif end == -3:
+            refuse(case is not first or total is None or question == "common", "A cover divides what is no total.")
+            divisible = min(total, S.n) if question == "disjoint" else total
+            divisions = list(itertools.islice(ways(divisible, sizes), MOST_WAYS + 1))
+            refuse(len(divisions) > MOST_WAYS, "There are too many ways to divide a total.")
+            pending += [Cover(S, question, groups_of(k, None, question, everything, inside)) for k in divisions[::-1]]
+        elif end == -1 and p is not None:
+            best = max(best, case.bound(p))
+        else:
+            refuse(end != -2 or not case.empty(), "A case of a cover has no end.")
+    refuse(places != [len(x) for x in lists], "A cover has numbers that belong to no case.")
+    return best
+
+
 NONE = np.empty(0, dtype=np.intp)
 BOUNDS = {
     "TraceWitness": lambda _w, S, k, *_: above(most(S.variances, k), S.lack(k, k - 1)),
@@ -930,6 +1203,7 @@ BOUNDS = {
     "ThresholdWitness": by_threshold,
     "TreeWitness": by_tree,
     "StepsWitness": by_steps,
+    "CoverWitness": lambda w, S, k, inside, _depth: by_cover(w, S, [k], inside, "common"),
 }
 
 
@@ -962,12 +1236,21 @@ def joint_lower(S, support, Z):
     return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
 
 
-def joint_upper(w, S, sizes):
-    """Return an upper bound on Tr(PS) for components of these cardinalities."""
-    r, K = len(sizes), min(sum(sizes), S.n)
+def joint_upper(w, S, sizes, joint, total, inside):
+    """Return an upper bound on the value of several components of these cardinalities."""
+    r, K = len(sizes), min(max(sizes) if joint == "common" else sum(sizes), S.n)
+    K = K if total is None else min(K, total)
+    loose = S.rounding(K) if S.loose else 0.0
+    if w["type"] == "CoverWitness":
+        if joint == "span":
+            # The components span at most n dimensions, and perhaps none that hold more than zero.
+            return above(max(by_cover(w, S, [sum(sizes)] * min(r, S.n), NONE, "common", spanning=True), 0.0), loose)
+        return above(by_cover(w, S, sizes, inside, joint, total), loose)
+    t = number(w["threshold"])
     values = [above(most(S.variances, K), S.lack(K, K))]
     if w["factor"] is not None:
         part, added = S, 0.0
+        refuse(t < 0 or (t and (w["kept"] is not None or w["by_rows"])), "A threshold is negative, or of a part of S.")
         if w["kept"] is not None:
             kept = features(w["kept"], S.n)
             part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), S.lack(K, K))
@@ -975,11 +1258,19 @@ def joint_upper(w, S, sizes):
             refuse(part.factor is None, "The factor of the matrix is not known.", NotCoveredError)
             part = Matrix(part.factor @ part.factor.T)
         F = floats(w["factor"], (part.n, None))
-        left = part.S - F @ F.T
-        rounding = gamma(F.shape[1] + 6) * (float((F**2).sum()) + float(np.abs(part.S).sum(axis=1).max())) * 1.01
+        kept_from = np.clip(part.S, -t, t) * (1 - np.eye(part.n))
+        left = part.S - kept_from - F @ F.T
+        rounding = gamma(F.shape[1] + 8) * (float((F**2).sum()) + float(np.abs(part.S).sum(axis=1).max())) * 1.01
         top = above(max(largest_eigenvalue(0.5 * (left + left.T)), 0.0), rounding)
+        # The sum of |X_ij| off the diagonal, X the sum of all uu'.
+        cost = (sum(sizes) if total is None else min(total, sum(sizes))) - r
+        if joint in ("common", "span"):
+            cost = math.sqrt(max(q * (K - 1) * max(K - q, 0) for q in range(1, r + 1))) * (1 + 4 * U)
+        added = above(added, cost * t * (1 + 4 * U))
         values.append(above(r * top * (1 + 4 * U), float((F**2).sum()) * (1 + gamma(F.size + 4)), added))
-    return min(values)
+    value = above(min(values), loose)
+    # Components that are orthogonal up to rounding have a sum of uu' that is slightly larger.
+    return max(value, value * (1 + r * ORTHONORMAL) * (1 + 4 * U)) if joint == "orthogonal" else value
 
 
 def check(path, table, *, weights=None, names=None):
@@ -1001,7 +1292,23 @@ def judged(c, table, weights, names):
     refuse(not texts, "The versions are not texts.")
     refuse(sizes.ndim != 1 or sizes.dtype != int or not len(sizes), "There is not one cardinality for each component.")
     loadings = floats(c["loadings"], (len(sizes), len(support)))
-    used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
+    r, joint, total = len(sizes), c["joint"], c["total"]
+    refuse((r == 1) != (joint is None), "One component has a question, or several have none.")
+    refuse(joint not in (None, "common", "disjoint", "orthogonal", "span"), f"There is no question named {joint!r}.")
+    used = loadings != 0
+    if joint in (None, "common"):
+        used = np.ones_like(used)  # the support is that of all
+    elif joint == "orthogonal":
+        used = used | np.isin(support, forced)
+    refuse(joint == "disjoint" and (used.sum(axis=0).max() > 1 or len(forced)), "Disjoint components share a feature.")
+    refuse(joint == "common" and len(set(sizes.tolist())) > 1, "A common support has several sizes.")
+    if total is not None:
+        refuse(joint not in ("disjoint", "orthogonal") or type(total) is not int, f"There is a total of {total!r}.")
+        refuse(used.sum() > total, "The components have more nonzeros than the total.")
+    if joint in ("common", "orthogonal"):
+        off = float(np.abs(loadings @ loadings.T - np.eye(r)).max()) + gamma(len(support) + 4)
+        refuse(not off <= ORTHONORMAL, "The components are not orthonormal.")
+    used = used.sum(axis=1)
     fits = ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all()
     refuse(not fits, "A component has more features than its cardinality, or there are fewer allowed.")
     refuse(not np.isin(support, allowed).all(), "The support has features that are not allowed.")
@@ -1016,15 +1323,20 @@ def judged(c, table, weights, names):
         if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
             raise RejectedError("The components taken out are not of unit length.")
         S = deflated(S, c["deflation"], earlier)
-    found = lower_of(S, support, loadings[0]) if len(sizes) == 1 else joint_lower(S, support, loadings)
+    if joint in (None, "disjoint", "orthogonal"):
+        own = [np.arange(len(support))] if joint is None else [np.flatnonzero(z) for z in loadings]
+        found = -above(*(-lower_of(S, support[places], z[places]) for places, z in zip(own, loadings, strict=True)))
+    else:
+        found = joint_lower(S, support, loadings)
     refuse(not found >= lower, f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
     part = S if c["allowed"] is None else S.part(allowed)
-    if c["witness"]["type"] == "JointWitness":
-        proved = joint_upper(c["witness"], part, sizes.tolist())
-    elif len(sizes) == 1:
-        proved = bound(c["witness"], part, int(sizes[0]), np.flatnonzero(np.isin(allowed, forced)))
+    inside = np.flatnonzero(np.isin(allowed, forced))
+    if r > 1 and c["witness"]["type"] in ("JointWitness", "CoverWitness"):
+        proved = joint_upper(c["witness"], part, sizes.tolist(), joint, total, inside)
+    elif r == 1 and c["witness"]["type"] != "JointWitness":
+        proved = bound(c["witness"], part, int(sizes[0]), inside)
     else:
-        raise RejectedError("The witness is about one component, and the certificate about several.")
+        raise RejectedError("The witness and the certificate are about different numbers of components.")
     if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
         raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
     if not proved <= upper:

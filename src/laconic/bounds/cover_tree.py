@@ -193,7 +193,7 @@ class CoverTree:
             S = np.ascontiguousarray(self.S[np.ix_(features, features)])
             if settled and (case.common or not case.overlap):
                 # The eigenvalues of the supports are the value.
-                point = as_stored(plain_point(S, [group.on(features) for group in case.groups]))
+                point = as_stored(plain_point(S, case))
                 proved = case.bounded(point)
                 branch.rounds.append((case, point, proved, []))
                 branch.excluded.append(NO_SUPPORT)
@@ -202,9 +202,7 @@ class CoverTree:
                 return
             found = relaxation.solve(
                 S,
-                [group.on(features) for group in case.groups],
-                overlap=case.overlap,
-                common=case.common,
+                case,
                 start=node.start,
                 known=self.value + 0.5 * self.gap * abs(self.value),
                 monitor=self.monitor,

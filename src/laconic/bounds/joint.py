@@ -135,9 +135,9 @@ def _by_tree(
             vectors, value = found, value_of(problem, found)
         return value
 
-    tree = CoverTree(
-        case, value, problem.monitor, offer, ways=ways, gap=effort.gap, work=effort.work, node_limit=effort.node_limit
-    )
+    # The cover of a span bounds any components on the union of the supports. A tree would come to an end at these.
+    limit = 1 if problem.question == "span" else effort.node_limit
+    tree = CoverTree(case, value, problem.monitor, offer, ways=ways, gap=effort.gap, work=effort.work, node_limit=limit)
     result = tree.run()
     found = JointBound(result.witness, result.proved)
     if best is not None and best.proved.value <= result.proved.value:
@@ -145,6 +145,8 @@ def _by_tree(
     stopped, otherwise = problem.monitor.stopped, Status.NODE_LIMIT if tree.limited_by_nodes else Status.WORK_LIMIT
     if result.stuck and not result.complete:
         otherwise = Status.UNDIVIDED
+    if problem.question == "span":
+        otherwise = Status.TOGETHER
     status = how_it_ended(value, found.proved.value, effort.gap, stopped, otherwise)
     status = Status.JOINTLY_COMPLETE if status is Status.COMPLETE else status
     reason = f"tree of cases: {result.nodes} node{'' if result.nodes == 1 else 's'}"

@@ -100,7 +100,10 @@ def several_in_words(joint: str, sizes: Sequence[int], total: int | None = None)
     count, same = len(sizes), len(set(sizes)) == 1
     many = counted(sizes[0], "feature") if same else f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]} features"
     if total is not None:
-        many = f"{total} features in all"
+        # The others take a feature each. A size that leaves them no less is no limit.
+        limited = min(sizes) < total - count + 1
+        each = " each" if same else ""
+        many = f"{many}{each}, {total:,} in all" if limited else f"{counted(total, 'feature')} in all"
     match joint:
         case "common":
             return f"{count} orthogonal components of {counted(sizes[0], 'common feature')}"

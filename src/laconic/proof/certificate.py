@@ -43,9 +43,6 @@ MISSING_SLACK = 1e-9
 MOST_SLACK = 1e-7
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
-# How far the inner products of orthonormal components may be from zero, and their squared lengths from one. With
-# |U'U - I| <= delta in each entry, UU'/(1 + r delta) is at most I, so that the bound grows by this factor.
-ORTHONORMAL = 1e-12
 # The digits of a bound in a sentence. The gap of an optimal component shows in the twelfth.
 DIGITS = 12
 # A sentence names at most this many features.
@@ -307,9 +304,6 @@ def certify(
     # S may be made again from another container of the data, which has other errors.
     errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
     slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
-    if joint == "orthogonal":
-        # The components compared with are orthonormal up to rounding only.
-        slack += len(sizes) * ORTHONORMAL * (abs(value) + len(sizes) * covariance.magnitude**2)
     # Bounds by all pairs have the rounding of single precision, which depends on the container, too.
     slack += 2 * margin if recipe.given == "rows" else 0.0
     return Certificate(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.rounding import gamma
 from laconic.core.words import is_whole
 from laconic.covariance import Covariance
@@ -17,9 +17,9 @@ from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.rows import columns_by_name
-from laconic.proof.certificate import ORTHONORMAL, Certificate, lower_of, upper_of
+from laconic.proof.certificate import Certificate, lower_of, upper_of
 from laconic.proof.gate import kinds_of
-from laconic.proof.witness import checked_features, no_features
+from laconic.proof.witness import ORTHONORMAL, checked_features, no_features
 from laconic.proof.witness_joint import QUESTIONS
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
@@ -237,7 +237,7 @@ def check_claim(c: Certificate) -> None:
     loadings = np.asarray(c.loadings)
     if loadings.dtype.kind != "f" or loadings.shape != (len(sizes), len(support)) or not np.isfinite(loadings).all():
         raise ValueError("The certificate must have one finite loading for each component and feature of the support.")
-    used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
+    used = _used(c, loadings).sum(axis=1)
     if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
         raise ValueError(
             f"The certificate has components of {used.tolist()} features for the cardinalities {sizes.tolist()}, of "
@@ -264,24 +264,30 @@ def check_claim(c: Certificate) -> None:
     c.recipe.check()
 
 
+def _used(c: Certificate, loadings: Floats) -> Mask:
+    """Return which features of the support each component uses, one row for each component.
+
+    Those that a component must contain count even if their loadings are zero. So do all of a common support.
+    """
+    if c.joint in (None, "common"):
+        return np.ones(loadings.shape, dtype=bool)
+    used = np.asarray(loadings != 0)
+    return used | np.isin(np.asarray(c.support), np.asarray(c.forced)) if c.joint == "orthogonal" else used
+
+
 def _check_joint(c: Certificate, loadings: Floats) -> None:
     """Raise an error unless components have to do with each other what the claim says."""
-    r, used = len(c.cardinalities), loadings != 0
+    r, used = len(c.cardinalities), _used(c, loadings)
     if (c.joint is None) != (r == 1) or c.joint not in (None, *QUESTIONS):
         raise ValueError(f"The certificate is about {r} components and joint={c.joint!r}.")
     if c.total is not None and (c.joint not in ("disjoint", "orthogonal") or not is_whole(c.total)):
         raise ValueError(f"The certificate has a total of {c.total!r} features for joint={c.joint!r}.")
     if c.total is not None and used.sum() > c.total:
         raise ValueError(f"The certificate has {used.sum()} loadings where at most {c.total} are allowed.")
-    if c.joint == "disjoint" and (used.sum(axis=0) > 1).any():
-        raise ValueError("The certificate has components that share a feature.")
-    if c.joint == "common" and len(set(c.cardinalities.tolist())) > 1:
+    if c.joint == "disjoint" and ((used.sum(axis=0) > 1).any() or len(c.forced)):
+        raise ValueError("The certificate has components that share a feature, which disjoint ones cannot.")
+    if c.joint == "common" and len(set(np.asarray(c.cardinalities).tolist())) > 1:
         raise ValueError("The certificate has several sizes for one common support.")
-    if c.joint == "common" and used.any(axis=0).sum() > c.cardinalities[0]:
-        raise ValueError("The certificate has components that use more features together than the common support.")
-    forced = np.isin(np.asarray(c.support), np.asarray(c.forced))
-    if c.joint == "orthogonal" and not used[:, forced].all():
-        raise ValueError("The certificate has a component without the features that are forced in.")
     if c.joint in ("common", "orthogonal"):
         error = np.abs(loadings @ loadings.T - np.eye(r)).max() + gamma(loadings.shape[1] + 2)
         if not error <= ORTHONORMAL:

@@ -18,6 +18,10 @@ LARGEST_NUMBER = 2.0**450
 BEYOND = 1e6
 
 
+# Components count as orthonormal if inner products are at most this far from zero, and squared lengths from one.
+ORTHONORMAL = 1e-12
+
+
 class ProofError(ValueError):
     """A witness that proves nothing. The message says why."""
 
@@ -66,6 +70,15 @@ def times_up(factor: float, x: float) -> float:
 def lacking(S: Covariance, count: int) -> float:
     """Return what a bound adds because S need not be semidefinite: `count` shifts, or the trace if that is less."""
     return min(times_up(count, S.semidefinite_shift), S.semidefinite_trace) if count > 0 else 0.0
+
+
+def nearly_orthonormal(count: int) -> float:
+    """Return an upper bound on the norm of the sum of all u u' over unit vectors that count as orthonormal.
+
+    If |U'U - I| <= delta in each entry before the r columns get unit length, the norm is at most 1 + (r - 1) delta /
+    (1 - delta). That is at most 1 + r delta if r delta <= 1.
+    """
+    return float(up(1.0 + count * ORTHONORMAL)) if count * ORTHONORMAL < 1 else math.inf
 
 
 def checked_number(x: Any, name: str) -> float:

@@ -4,8 +4,8 @@ Let u_1, ..., u_r be components: unit vectors with few nonzeros, and orthogonal 
 support, or supports that share nothing, or any supports. The value is the sum of u_t'Su_t.
 
 **Groups.** Components about which the same is known form a group g: there are r_g of them, each has at most k_g
-nonzeros, all of them on the features `alive`, and each uses the features `inside`. Let X_g be the sum of their u u', and
-z_gi the number of them that use feature i. With a common support there is one group, and z_i is 0 or 1.
+nonzeros, all of them on the features `alive`, and each uses the features `inside`. Let X_g be the sum of their u u',
+and z_gi the number of them that use feature i. With a common support there is one group, and z_i is 0 or 1.
 
 **Bound.** For any symmetric T_g, levels m_g, weights w_g, diagonals a_g, b_g and d_g >= 0, any G_g and F, any e >= 0
 
@@ -21,23 +21,38 @@ Feature i costs c_i = d_i + |G_i|^2 + k g(L_i) + h(N_i) - e_i, with g and h of `
 costs at most what its features inside cost, r_g times each, and the most expensive others up to its `budget`, the
 number of pairs of a component and a feature that it uses. With a common support each feature is paid once.
 
-*Proof.* X_g is at most Diag(z_g): each u u' is at most the identity of its support, and a projection on vectors that
-live on T at most that of T. So <GG' + Diag(d), X> <= sum (|G_i|^2 + d_i) z_i. In row i let Y_t be the square of entry i
-of u_t. |X_i|_1 is at most the sum of (k Y_t)^(1/2) over the components that use i, so |X_i|_1^2 <= k X_ii z_i, and
-<L_i, X_i> <= k g(L_i) |X_i|_1^2 / (k X_ii) <= k g(L_i) z_i. In the same way |X_i|_2^2 <= X_ii z_i, and
-<N_i, X_i> <= h(N_i) z_i. Further <FF', sum_g X_g> <= |F|^2, because the components are orthonormal. The features of
-disjoint components satisfy sum_g z_gi <= 1, so that sum_g <e, z_g> <= sum e. Without groups that share features, e is
-zero. Last, <M, X> is at most the sum of the r_g largest eigenvalues, and for any K that is at most
-r lmax(M - KK') + |K|^2.
+*Proof.* X_g is at most Diag(z_g), because each u u' is at most the identity of its support, and with a common support X
+is a projection on vectors that live on it. So <GG' + Diag(d), X> <= sum (|G_i|^2 + d_i) z_i. Row i of L is paid by k
+g(L_i) if |X_i|_1^2 <= k X_ii z_i: with m_i its largest other entry and h = X_ii / |X_i|_1 in [0, 1],
+
+    <L_i, X_i> <= (|X_i|_1^2 / X_ii) ((a_i - m_i) h^2 + m_i h) <= (|X_i|_1^2 / X_ii) g(L_i) <= k g(L_i) z_i,
+
+and in the same way <N_i, X_i> <= h(N_i) z_i if |X_i|_2^2 <= X_ii z_i. Both hold. For let y_t be entry i of u_t, so that
+X_ii is the sum of the y_t^2. |X_i|_1 is at most the sum of |y_t| k^(1/2) over the components that use i, and |X_i|_2 at
+most that of the |y_t|. The square of a sum of z_i numbers is at most z_i times the sum of their squares. With a common
+support X is a projection, so |X_i|_2^2 = X_ii, and row i has at most k nonzeros: |X_i|_1^2 <= k |X_i|_2^2.
+
+Further <FF', sum_g X_g> <= |F|^2, because the components are orthonormal. The features of disjoint components satisfy
+sum_g z_gi <= 1, so that sum_g <e, z_g> <= sum e. If supports may overlap, e is zero; if they may not, F is. Last, M
+adds at most the sum of its r_g largest eigenvalues, and for any K that is at most r lmax(M - KK') + |K|^2. If
+components may span less than r dimensions, lmax is replaced by zero where it is negative.
+
+**Orthogonal components in floating point** have inner products of up to delta = `ORTHONORMAL`. Then sum_g X_g is at
+most 1 + r delta times the identity. Only |F|^2 and |K|^2 depend on that, and are multiplied by it. So the bound holds
+for all components that count as orthonormal, and not only for those that are. Disjoint components are orthogonal in
+any case, and with a common support the value is that of the projection on the span.
 
 **Fixing.** A point also bounds the components of which one in group g uses feature i: the cheapest feature that pays
 makes room for i. And those that do not use i, by M without the row and column of i.
 
 **Tree.** A node fixes features by points, in rounds. It is divided by a feature i and a group g: no component of g uses
 i, or one of them does, and becomes a group of its own. If supports are disjoint, no other group uses i then. The first
-node of a question with a total budget is divided by the numbers of nonzeros. Every choice of components is in one leaf.
+node of a question with a total budget is divided by the numbers of nonzeros. Every choice of components is in a leaf. A
+common support with fewer than k features counts as one with k of them, or with all n if there are fewer. So it has at
+least r features, and a node with fewer is empty.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,11 +63,21 @@ from laconic.core.arrays import Floats, Indices, Mask, Singles
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, NO_SUPPORT, Proved, Witness, checked_features, times_up, total
+from laconic.proof.witness import (
+    NO_BOUND,
+    NO_SUPPORT,
+    Proved,
+    Witness,
+    checked_features,
+    nearly_orthonormal,
+    times_up,
+    total,
+)
 from laconic.proof.witness_dual import less_symmetric_part, level_costs, norm_costs, row_levels, row_sum
 
 # How a node ends: a point bounds what remains, or nothing remains. Other numbers are the place of a feature and group.
 BOUNDED, EMPTY, BY_SIZES = -1, -2, -3
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -89,16 +114,14 @@ class Group:
         """Return the group of which every component uses some features too."""
         inside = np.union1d(self.inside, np.intersect1d(features, self.alive))
         full = len(inside) >= self.size
-        return replace(self, inside=inside, alive=inside if full else self.alive)
+        return replace(self, inside=inside, alive=np.intersect1d(inside, self.alive) if full else self.alive)
 
     def on(self, features: Indices) -> "Group":
         """Return the group with features numbered among some others."""
-        return replace(
-            self, alive=np.searchsorted(features, self.alive), inside=np.searchsorted(features, self.inside)
-        )
+        return replace(self, alive=np.searchsorted(features, self.alive), inside=np.searchsorted(features, self.inside))
 
     def level(self, cost: Floats) -> float:
-        """Return what the last feature pays, given the costs of the features alive: what the others may cost for free."""
+        """Return what the last feature pays, given the costs of those alive. Others may cost as much for free."""
         free, last = np.sort(cost[self.is_free])[::-1], (self.left - 1) // self.most
         return max(float(free[last]), 0.0) if 0 <= last < len(free) else 0.0
 
@@ -164,10 +187,10 @@ class CoverPoint:
 
     def times(self, unit: float) -> "CoverPoint":
         """Return the point for a matrix that is `unit` times as large."""
-        powers = {name: 1.0 for name in ("pairs", "most", "levels", "norms", "diagonal")}
+        powers = dict.fromkeys(("pairs", "most", "levels", "norms", "diagonal"), 1.0)
         powers |= {"weights": 0.0, "factor": 0.5, "turn": 0.5}
-        parts = (GroupPoint(**{name: getattr(part, name) * unit**p for name, p in powers.items()}) for part in self.groups)
-        return CoverPoint(tuple(parts), self.shared * unit**0.5, self.fees * unit)
+        parts = [{name: getattr(part, name) * unit**p for name, p in powers.items()} for part in self.groups]
+        return CoverPoint(tuple(GroupPoint(**part) for part in parts), self.shared * unit**0.5, self.fees * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,18 +247,30 @@ def ways_to_divide(total: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]
 
 
 class CoverCase:
-    """Components of some groups, and bounds on their value by dual points."""
+    """Components of some groups, and bounds on their value by dual points.
 
-    def __init__(self, S: Covariance, groups: tuple[Group, ...], *, common: bool, overlap: bool) -> None:
-        self.S, self.groups, self.common, self.overlap = S, groups, common, overlap
+    `spanning` says that components with a common support may span less than r dimensions.
+    """
+
+    def __init__(
+        self, S: Covariance, groups: tuple[Group, ...], *, common: bool, overlap: bool, spanning: bool = False
+    ) -> None:
+        self.S, self.groups, self.common, self.overlap, self.spanning = S, groups, common, overlap, spanning
 
     def _of(self, groups: Sequence[Group]) -> "CoverCase":
-        return CoverCase(self.S, tuple(groups), common=self.common, overlap=self.overlap)
+        kind = {"common": self.common, "overlap": self.overlap, "spanning": self.spanning}
+        return CoverCase(self.S, tuple(groups), **kind)
 
     @cached_property
     def alive(self) -> Indices:
         """The features that are alive in a group."""
         return np.unique(np.concatenate([group.alive for group in self.groups]))
+
+    @property
+    def _norm(self) -> float:
+        """An upper bound on the norm of the sum of all u u'."""
+        count = sum(group.count for group in self.groups)
+        return nearly_orthonormal(count) if self.overlap and not self.common else 1.0
 
     @cached_property
     def empty(self) -> bool:
@@ -332,7 +367,7 @@ class CoverCase:
         """Return the parts of the bound that are no costs of features, and the costs of the features of each group."""
         shared = point.shared if self.overlap and not self.common else point.shared[:, :0]
         fees = np.maximum(point.fees, 0.0) if not (self.overlap or self.common) else np.zeros(len(self.alive))
-        square = float(grown(np.einsum("ij,ij->", shared, shared), shared.size + 1))
+        square = times_up(self._norm, float(grown(np.einsum("ij,ij->", shared, shared), shared.size + 1)))
         base, costs = [Proved(sum_up([square, *fees]), 0.0)], []
         for group, part in zip(self.groups, point.groups, strict=True):
             places = np.searchsorted(self.alive, group.alive)
@@ -358,18 +393,16 @@ class CoverCase:
             rounding.append(float(grown(squares * gamma(H.shape[1] + 6), 3)))
             rounding.append(float(grown(row_sum(M) * gamma(2), 3)))
             M = M - H @ H.T
+        M = 0.5 * (M + M.T)
         if not np.isfinite(M).all():
             return NO_BOUND
-        value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
+        value, estimate = proved_largest_eigenvalue(M)
         top = sum_up([value, *rounding, *up(self.S.spread[group.alive] ** 2)])
-        # A common support may be that of components that span less than r dimensions.
-        if self.common:
+        if self.spanning:
             top, estimate = max(top, 0.0), max(estimate, 0.0)
-        turn = float(grown(np.einsum("ij,ij->", part.turn, part.turn), part.turn.size + 1))
+        turn = times_up(self._norm, float(grown(np.einsum("ij,ij->", part.turn, part.turn), part.turn.size + 1)))
         count = group.count
-        return Proved(
-            sum_up([times_up(count, top), turn]), max(sum_up([times_up(count, top), -count * estimate]), 0.0)
-        )
+        return Proved(sum_up([times_up(count, top), turn]), max(sum_up([times_up(count, top), -count * estimate]), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,10 +429,10 @@ class CoverWitness(Witness):
         while pending:
             case = pending.pop()
             point: CoverPoint | None = None
-            for _ in range(reader.whole()):
+            for _ in range(reader.count()):
                 # Whoever wrote the tree had the same case: the shapes of a point follow from it.
                 point = reader.point(case)
-                decisions = [reader.decision() for _ in range(reader.whole())]
+                decisions = [reader.decision(first.S.n_features) for _ in range(reader.count())]
                 for decision in decisions:
                     if case.empty:
                         break
@@ -445,11 +478,12 @@ class _Reader:
 
     def __init__(self, cases: Indices, numbers: Singles) -> None:
         self._cases, self._numbers = np.asarray(cases), np.asarray(numbers)
-        if (self._cases.ndim, self._cases.dtype.kind) != (1, "i") or (self._numbers.ndim, self._numbers.dtype.kind) != (
-            1,
-            "f",
-        ):
+        if (self._cases.ndim, self._cases.dtype.kind) != (1, "i"):
             raise ValueError("A tree is a list of whole numbers and a list of floats.")
+        if (self._numbers.ndim, self._numbers.dtype) != (1, np.dtype(np.float32)):
+            raise ValueError("A tree is a list of whole numbers and a list of floats of single precision.")
+        if not np.isfinite(self._numbers).all():
+            raise ValueError("The tree has numbers that are NaN or infinite.")
         self._case = self._number = 0
 
     @property
@@ -464,16 +498,23 @@ class _Reader:
         self._case += 1
         return int(self._cases[self._case - 1])
 
-    def _features(self) -> Indices:
+    def count(self) -> int:
+        """Return the next whole number, which is a length: at most that of what is left."""
         count = self.whole()
-        if not 0 <= count <= len(self._cases) - self._case:
+        if not 0 <= count <= len(self._cases) + len(self._numbers):
+            raise ValueError("The tree is cut short, or a length in it is wrong.")
+        return count
+
+    def _features(self, n: int) -> Indices:
+        count = self.count()
+        if count > len(self._cases) - self._case:
             raise ValueError("The tree is cut short, or a length in it is wrong.")
         self._case += count
-        return self._cases[self._case - count : self._case].astype(np.intp)
+        return checked_features(self._cases[self._case - count : self._case], n, "A decision")
 
     def _floats(self, *shape: int) -> Floats:
-        count = int(np.prod(shape))
-        if min(shape) < 0 or count > len(self._numbers) - self._number:
+        count = math.prod(shape)
+        if count > len(self._numbers) - self._number:
             raise ValueError("The tree is cut short, or a length in it is wrong.")
         self._number += count
         return self._numbers[self._number - count : self._number].astype(np.float64).reshape(shape)
@@ -482,23 +523,27 @@ class _Reader:
         """Return the next point: for each group the pairs of T row by row, the vectors, G and K; then F and e."""
         groups = []
         for group in case.groups:
-            n, columns, full = len(group.alive), self.whole(), self.whole()
+            n, columns, full = len(group.alive), self.count(), self.count()
             turn = group.count if group.count > 1 else 0
             T, vectors = np.zeros((n, n)), np.zeros((len(VECTORS), n))
+            if full > 1:
+                raise ValueError("A point of a tree is there or not.")
             if full:
                 T[np.triu_indices(n, 1)] = self._floats(n * (n - 1) // 2)
                 vectors = self._floats(len(VECTORS), n)
+                if (vectors[:2] < 0).any():
+                    raise ValueError("The levels and weights of a point must not be negative.")
             G, K = self._floats(n, columns), self._floats(n, turn)
-            groups.append(GroupPoint(T + T.T, *vectors, factor=G, turn=K))
+            groups.append(GroupPoint(T + T.T, **dict(zip(VECTORS, vectors, strict=True)), factor=G, turn=K))
         n = len(case.alive)
-        shared = self._floats(n, self.whole())
+        shared = self._floats(n, self.count())
         fees = self._floats(n) if not (case.overlap or case.common) else np.zeros(n)
         return CoverPoint(tuple(groups), shared, fees)
 
-    def decision(self) -> CoverDecision:
-        """Return the next decision."""
+    def decision(self, n: int) -> CoverDecision:
+        """Return the next decision about n features."""
         group = self.whole()
-        return CoverDecision(group, float(self._floats(1)[0]), self._features(), self._features())
+        return CoverDecision(group, float(self._floats(1)[0]), self._features(n), self._features(n))
 
 
 def written_point(case: CoverCase, point: CoverPoint) -> tuple[list[int], list[Floats]]:
@@ -536,4 +581,3 @@ def as_stored(point: CoverPoint) -> CoverPoint:
         for part in point.groups
     )
     return CoverPoint(groups, single(point.shared), single(point.fees))
-

@@ -11,6 +11,10 @@ what the components have to do with each other:
 For the first three the value is the sum of u_t'Su_t, which is Tr(PS), too: so in all cases P has a rank of at most r,
 and lives on at most K features. With a common support K = k, else K is the sum of all k_t.
 
+Orthogonal components need only be so up to rounding, `ORTHONORMAL`. The sum X of their u u' is then at most 1 + r
+delta times a matrix P of trace at most r with 0 <= P <= I, which lives on K features, too. Nothing else of P is used
+below, but for the threshold, whose first case holds for any unit vectors. So the bound is multiplied by 1 + r delta.
+
 **The sum of the largest eigenvalues.** For any F
 
     Tr(PS) = Tr(P(S - FF')) + Tr(PFF') <= r max(lmax(S - FF'), 0) + |F|^2,    |F|^2 the sum of the squared entries.
@@ -65,6 +69,7 @@ from laconic.proof.witness import (
     checked_number,
     lacking,
     largest,
+    nearly_orthonormal,
     times_up,
 )
 from laconic.proof.witness_cover import CoverCase, CoverWitness, first_groups, ways_to_divide
@@ -111,9 +116,17 @@ def prove_joint(
     """
     if joint not in QUESTIONS:
         raise ProofError(f"joint={joint!r} is none of {', '.join(QUESTIONS)}.")
+    if type(witness) not in (JointWitness, CoverWitness):
+        raise ProofError(f"{type(witness).__name__} is no witness of several components that the gate knows.")
+    r = len(cardinalities)
+    divided = total is None or (total >= r and joint in ("disjoint", "orthogonal"))
+    if not r or min(cardinalities) < 1 or not divided:
+        raise ProofError(f"There is no question joint={joint!r} about {list(cardinalities)} features, total={total!r}.")
     try:
         matrix = checked_matrix(S)
         members = checked_features(inside, matrix.n_features, "inside")
+        if joint == "disjoint" and len(members) and r > 1:
+            raise ValueError("Disjoint components cannot share features that all of them use.")
         if isinstance(witness, CoverWitness):
             found = [_by_cover(matrix, cardinalities, witness, joint, total, members)]
         else:
@@ -121,6 +134,8 @@ def prove_joint(
     except ValueError as error:
         raise ProofError(str(error)) from None
     value, margin = min(found)
+    if joint == "orthogonal" and isinstance(witness, JointWitness):
+        value = max(value, times_up(nearly_orthonormal(r), value))
     if not math.isfinite(value):
         raise ProofError("The witness proves nothing: its bound is infinite.")
     return Proved(value, max(margin, 0.0))
@@ -133,7 +148,8 @@ def cover_case(
     everything = np.arange(S.n_features)
     common, overlap = joint in ("common", "span"), joint != "disjoint"
     if joint == "span":
-        sizes, ways = (sum(cardinalities),) * len(cardinalities), None
+        # They span at most n dimensions, on as many features as they have nonzeros together.
+        sizes, ways = (sum(cardinalities),) * min(len(cardinalities), S.n_features), None
     elif total is None or common:
         sizes, ways = cardinalities, None
     else:
@@ -142,14 +158,12 @@ def cover_case(
         ways = list(islice(ways_to_divide(room, sizes), MOST_WAYS + 1))
         ways = ways if len(ways) <= MOST_WAYS else None
     groups = first_groups(sizes, everything, inside, common=common, overlap=overlap, total=total)
-    return CoverCase(S, groups, common=common, overlap=overlap), ways
+    return CoverCase(S, groups, common=common, overlap=overlap, spanning=joint == "span"), ways
 
 
 def _by_cover(
     S: Covariance, cardinalities: tuple[int, ...], witness: CoverWitness, joint: str, total: int | None, inside: Indices
 ) -> Proved:
-    if joint == "disjoint" and len(inside) and len(cardinalities) > 1:
-        raise ValueError("Disjoint components cannot share features that all of them use.")
     case, ways = cover_case(S, cardinalities, joint, total, inside)
     proved = witness.bound_of(case, ways)
     # Components that span less than r dimensions hold no more than zero in the others.
@@ -173,7 +187,7 @@ def _plain(
                 cost = float(nonzeros - r)
             else:
                 squares = max(q * (count - 1) * max(count - q, 0) for q in range(1, r + 1))
-                cost = float(up(math.sqrt(squares)))
+                cost = float(up(up(math.sqrt(squares))))  # a large whole number is rounded before its root is
         found.append(_by_eigenvalues(S, r, count, witness, cost))
     return found
 
@@ -204,7 +218,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness, co
         M = _shrunk(part.matrix, t) - F @ F.T
         squares = np.einsum("ij,ij->i", F, F)
         top, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
-        # Entries of at most x_i x_j make a norm of at most |x|^2. The product rounds by gamma |f_i||f_j|, and the two
+        # Entries of at most x_i x_j make a norm of at most |x|^2. The product rounds by gamma |f_i||f_j|, and the three
         # sums round entries of at most |B_ij| + |f_i||f_j| once each.
         product = float(grown(squares.sum(), len(F) + F.shape[1])) * gamma(F.shape[1] + 8)
         sums = float(grown((part.size**2 + part.spread**2).sum(), part.n_features + 2)) * gamma(4)

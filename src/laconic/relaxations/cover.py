@@ -38,14 +38,14 @@ component; the shared z, the groups and the bound from any dual point are of thi
 coupling. The copies agree by least squares, in which X and z meet on the diagonal only. Steps are extrapolated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, threads_for
-from laconic.proof.witness_cover import CoverPoint, Group, GroupPoint
+from laconic.proof.witness_cover import CoverCase, CoverPoint, GroupPoint
 from laconic.proof.witness_dual import row_levels
 from laconic.relaxations.elementary import SPARE, SWEEPS, WHOLE
 from laconic.relaxations.l1_splitting import OVER_RELAXATION, Memory, empty_memory, next_point
@@ -58,8 +58,6 @@ STIFFNESS, LEAST_STIFFNESS = 1.6, 1.5
 WEIGHT = 0.005
 # Steps between two computations of the bound.
 CHECK_EVERY = 10
-# Progress is measured over so many computations of the bound.
-CHECKS = 4
 # Eigenvalues of features that are out, below all others: S is divided by its largest entry.
 FAR_BELOW = 1e3
 # Eigenvectors of a large matrix are as accurate as this share of the distance between the copies.
@@ -165,28 +163,26 @@ class Cover:
 
     most: int = 1000
     least_progress: float = 0.0
+    patience: int = 4  # how many computations of the bound measure the progress
 
     def solve(
         self,
         S: Floats,
-        groups: Sequence[Group],
+        case: CoverCase,
         *,
-        overlap: bool,
-        common: bool = False,
         start: CoverState | None = None,
         known: float = -np.inf,
         monitor: Monitor | None = None,
     ) -> CoverSolution | None:
-        """Bound the value of components whose features are those of S; return None if there was no time for that.
+        """Bound the value of the components of a case; return None if there was no time for that.
 
-        `overlap` says whether supports may share features, and `common` that one support serves all. `value` is about
-        the value of one component, by which the stiffness is chosen.
+        S is the matrix on the features that are alive. So are the point, the weights and the state of the result.
         """
         unit = float(np.abs(S).max(initial=0.0)) or 1.0
         monitor = monitor or Monitor()
         say_if_slow()
         with threads_for(len(S)):
-            splitting = _Splitting(S / unit, groups, overlap, common, start)
+            splitting = _Splitting(S / unit, case, start)
             best: CoverPoint | None = None
             estimate, steps, history = np.inf, 0, list[float]()
             with monitor.watch():
@@ -208,10 +204,10 @@ class Cover:
         return CoverSolution(best.times(unit), estimate * unit, splitting.z, steps, splitting.state())
 
     def _stalled(self, history: list[float], known: float) -> bool:
-        if len(history) <= CHECKS:
+        if len(history) <= self.patience:
             return False
         room = history[-1] - known if np.isfinite(known) else abs(history[-1])
-        return history[-1 - CHECKS] - history[-1] <= self.least_progress * room
+        return history[-1 - self.patience] - history[-1] <= self.least_progress * room
 
 
 def _positive(values: Floats) -> int:
@@ -249,10 +245,9 @@ def _leading(
 class _Splitting:
     """The iteration, in units of the largest |S_ij|."""
 
-    def __init__(
-        self, S: Floats, groups: Sequence[Group], overlap: bool, common: bool, start: CoverState | None
-    ) -> None:
-        n, self.groups, self.overlap, self.common = len(S), list(groups), overlap, common
+    def __init__(self, S: Floats, case: CoverCase, start: CoverState | None) -> None:
+        n, overlap = len(S), case.overlap
+        self.groups = [group.on(case.alive) for group in case.groups]
         self.S, self.count, several = S, len(self.groups), len(self.groups) > 1
         self.alive: Mask = np.array([np.isin(np.arange(n), group.alive) for group in self.groups])
         self.inside: Mask = np.array([np.isin(np.arange(n), group.inside) for group in self.groups])
@@ -421,10 +416,10 @@ def turn_of(M: Floats, r: int) -> tuple[float, Floats]:
     return float(values[-r:].sum()), np.hstack([turn, np.zeros((len(M), r - turn.shape[1]))])
 
 
-def plain_point(S: Floats, groups: Sequence[Group]) -> CoverPoint:
-    """Return the dual point that bounds each group by the largest eigenvalues of S alone."""
+def plain_point(S: Floats, case: CoverCase) -> CoverPoint:
+    """Return the dual point that bounds each group of a case by the largest eigenvalues of S alone."""
     parts, n = [], len(S)
-    for group in groups:
+    for group in (one.on(case.alive) for one in case.groups):
         m, block = len(group.alive), S[np.ix_(group.alive, group.alive)]
         none, turn = np.zeros(m), turn_of(block, group.count)[1]
         parts.append(GroupPoint(np.zeros((m, m)), none, none, none, none, none, np.zeros((m, 0)), turn))

@@ -91,8 +91,10 @@ class JointProblem:
 
 
 def value_of(problem: JointProblem, vectors: Floats) -> float:
-    """Return the sum of u_t'Su_t over the columns of `vectors`."""
-    return float(np.einsum("ij,ij->", vectors, problem.covariance.product(vectors)))
+    """Return the sum of u_t'Su_t over the columns of `vectors`, which use features at hand."""
+    hand = problem.covariance.at_hand
+    own = vectors if hand is None else np.ascontiguousarray(vectors[hand])
+    return float(np.einsum("ij,ij->", own, problem.covariance.on_hand().product(own)))
 
 
 # Search among at most this many features first. What is found there is improved on all features.
