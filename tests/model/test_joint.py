@@ -269,7 +269,7 @@ def test_the_truth_on_small_matrices(seed, proof):
         assert verify(checked(model, S, truth), S)
         free = SparsePCA(cardinality=list(sizes), joint="orthogonal", proof=proof).fit_covariance(S)
         assert verify(checked(free, S), S)
-        assert free._together.held >= truth * (1 - 1e-12)
+        assert free._together.held >= truth * (1 - 1e-9)
         assert np.trace(S) >= free._together.held
 
 
@@ -284,7 +284,7 @@ def test_a_total_is_divided_as_well_as_any_way(seed):
     free = SparsePCA(2, cardinality={"total": 5}, joint="orthogonal").fit_covariance(S)
     assert verify(checked(free, S), S)
     assert np.count_nonzero(free.components_) <= 5
-    assert free._together.held >= truth * (1 - 1e-12)
+    assert free._together.held >= truth * (1 - 1e-9)
 
 
 def test_nonnegative_disjoint_components():

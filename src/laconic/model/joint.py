@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.joint import prove_jointly
+from laconic.bounds.joint import JointBound, prove_jointly
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Stop, warn
 from laconic.core.rounding import sum_up
@@ -135,8 +135,6 @@ def solve_together(
     problem: JointProblem,
     starts: Sequence[Floats],
     seed: int,
-    *,
-    certified: bool = True,
 ) -> JointSolution:
     """Find components together, and prove a bound on all. Both share the time that is left.
 
@@ -151,7 +149,7 @@ def solve_together(
     vectors[among] = _found(part, [np.ascontiguousarray(start[:, own].T) for start in starts], seed)
     if part.monitor.stopped is Stop.INTERRUPTED:
         monitor.stopped = Stop.INTERRUPTED
-    bound, certificate, upper = None, None, math.inf
+    bound = None
     if prove:
         try:
             vectors, bound = prove_jointly(problem, vectors, model.proof)
@@ -163,45 +161,55 @@ def solve_together(
     used = [np.union1d(np.flatnonzero(z), problem.forced) for z in vectors.T]
     if problem.question == "common":
         used = [np.unique(np.concatenate(used))] * problem.count
-    supports = [features[places] for places in used]
     whole = np.zeros((problem.count, covariance.n_features))
     whole[:, features] = vectors.T
     value = float(np.einsum("ij,ij->", *basis_of_span(vectors[among], part.covariance.product(vectors[among]))))
-    reason = "" if bound is None else bound.reason
-    if bound is not None:
-        upper = bound.proved.value
-        anywhere = np.unique(np.concatenate(supports))
-        try:
-            if certified:
-                certificate = certify(
-                    covariance,
-                    problem.cardinalities,
-                    anywhere,
-                    whole[:, anywhere],
-                    bound.witness,
-                    digest=made.digest(),
-                    recipe=made.recipe,
-                    feature_names=made.names,
-                    allowed=None if len(features) == covariance.n_features else features,
-                    forced=features[problem.forced],
-                    proved=bound.proved,
-                    joint=problem.question,
-                    total=problem.total,
-                )
-                # The certificate leaves room for the rounding errors of other machines.
-                upper = certificate.upper
-        except ValueError as error:
-            reason = f"{reason}; no certificate: {error}".removeprefix("; ")
-    upper = max(upper, value)
-    status = Status.TOGETHER if bound is None or bound.status is None else bound.status
-    status = stopped_or(part.monitor.stopped or monitor.stopped, status)
-    if upper - value <= PROVED * value:
-        status = Status.OPTIMAL
     words = made.recipe.in_words if prove else ""
-    scope = scope_of(np.empty(0, dtype=np.intp), features[problem.forced], matrix=words, feature_names=made.names)
-    settings = problem.question, problem.cardinalities, problem.total
-    trace = covariance.trace
-    return JointSolution(*settings, whole, supports, value, upper, status, reason, scope, trace, certificate)
+    solution = JointSolution(
+        problem.question,
+        problem.cardinalities,
+        problem.total,
+        whole,
+        [features[places] for places in used],
+        value,
+        math.inf,
+        stopped_or(part.monitor.stopped or monitor.stopped, Status.TOGETHER),
+        "",
+        scope_of(features[:0], features[problem.forced], matrix=words, feature_names=made.names),
+        covariance.trace,
+    )
+    return solution if bound is None else _proved(solution, bound, made, covariance, problem)
+
+
+def _proved(
+    found: JointSolution, bound: JointBound, made: Made, covariance: Covariance, problem: JointProblem
+) -> JointSolution:
+    """Return the components with their bound and certificate, and how the work on them ended."""
+    features, reason, certificate = np.flatnonzero(~made.constant), bound.reason, None
+    try:
+        certificate = certify(
+            covariance,
+            problem.cardinalities,
+            found.support,
+            found.vectors[:, found.support],
+            bound.witness,
+            digest=made.digest(),
+            recipe=made.recipe,
+            feature_names=made.names,
+            allowed=None if len(features) == covariance.n_features else features,
+            forced=features[problem.forced],
+            proved=bound.proved,
+            joint=problem.question,
+            total=problem.total,
+        )
+    except ValueError as error:
+        reason = f"{reason}; no certificate: {error}".removeprefix("; ")
+    # The certificate leaves room for the rounding errors of other machines.
+    upper = max(bound.proved.value if certificate is None else certificate.upper, found.value)
+    status = bound.status or found.status if found.status is Status.TOGETHER else found.status
+    if upper - found.value <= PROVED * found.value:
+        status = Status.OPTIMAL
+    return replace(found, upper=upper, status=status, reason=reason, certificate=certificate)
 
 
 def _found(part: JointProblem, starts: Sequence[Floats], seed: int) -> Floats:

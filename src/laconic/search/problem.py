@@ -255,8 +255,6 @@ class Solution:
         """Full sentences: what is proved and, if a gap is left, how the search ended."""
         if self.status is Status.OPTIMAL:
             return optimal_in_words(self.scope)
-        if self.status is Status.TOGETHER:
-            return str(self.status)
         proof = proof_in_words(self.gap, self.scope)
         if self.status is Status.HEURISTIC:
             return proof
