@@ -193,10 +193,10 @@ def sentences(c):
     low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
     support, forced, sizes = c["support"].tolist(), c["forced"].tolist(), c["cardinalities"].tolist()
     out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
-    several = ("with", forced, f"{len(forced)} features forced in"), ("without", out, f"{len(out):,} of the features")
+    choices = ("with", forced, f"{len(forced)} features forced in"), ("without", out, f"{len(out):,} of the features")
     some = [
         f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}"
-        for word, places, many in several
+        for word, places, many in choices
         if places
     ]
     among = f" {' but '.join(some)}" if some else ""

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bounds.cover_tree import CoverTree
+from laconic.core.monitor import Monitor
 from laconic.core.store import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import Deflation
@@ -19,10 +21,11 @@ from laconic.proof import certify
 from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
-from laconic.proof.witness_joint import JointWitness
+from laconic.proof.witness_joint import JointWitness, cover_case
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
+from laconic.search.joint import JointProblem, solve_jointly
 
 HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")
@@ -176,6 +179,36 @@ def joint():
     return Example(certify(made.covariance, (4, 3), used, Z[:, used], witness, **options), rows())
 
 
+@cache
+def correlations():
+    R = np.corrcoef(rows(), rowvar=False).round(4)
+    R.flags.writeable = False
+    return R
+
+
+def grown(S, sizes, joint="common", *, total=None, inside=(), nodes=3):
+    """Components of a matrix, one in each row, and a small tree of cases that bounds their value."""
+    inside = np.array(inside, dtype=np.intp)
+    Z = solve_jointly(JointProblem(DenseCovariance(S), joint, sizes, total, inside)).T
+    value = float(np.einsum("ti,ij,tj->", Z, S, Z))
+    case, ways = cover_case(DenseCovariance(S), sizes, joint, total, inside)
+    return Z, CoverTree(case, value, Monitor(), lambda _: value, ways=ways, node_limit=nodes).run().witness
+
+
+def together(S, sizes, joint, *, total=None, inside=(), nodes=3, witness=None):
+    """The certificate of several components, by default with a tree of cases."""
+    Z, tree = grown(S, sizes, joint, total=total, inside=inside, nodes=nodes)
+    used = np.flatnonzero(Z.any(axis=0))
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), "feature_names": NAMES}
+    options |= {"joint": joint, "total": total, "forced": inside}
+    return Example(certify(DenseCovariance(S), sizes, used, Z[:, used], witness or tree, **options), S)
+
+
+def joint_threshold():
+    witness = JointWitness(factor=np.eye(8)[:, :2], threshold=1.0)
+    return together(matrix(), (2, 2), "disjoint", witness=witness)
+
+
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "trace": lambda: of_matrix(TraceWitness()),
     "row sums": lambda: of_matrix(RowSumWitness()),
@@ -191,6 +224,11 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "steps by variances": lambda: of_matrix(steps_by_variances()),
     "tree": tree,
     "joint": joint,
+    "joint threshold": joint_threshold,
+    "cover, one component": lambda: of_matrix(grown(matrix(), (5,))[1], 5),
+    "common": lambda: together(correlations(), (3, 3), "common", inside=[5]),
+    "disjoint": lambda: together(matrix(), (3, 2), "disjoint"),
+    "orthogonal": lambda: together(matrix(), (4, 4), "orthogonal", total=5, nodes=6),
     "second component": lambda: of_rows(2),
     "third, Hotelling": lambda: of_rows(3, 2, rule="hotelling"),
     "second, Schur": lambda: of_rows(2, rule="schur"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from certificate_examples import example
+from cover_problems import Question
 
 from laconic import verify
 from laconic.core import store
@@ -86,17 +87,28 @@ def is_true(name, document):
     S = tool.matrix_of(c, found.data, found.options.get("sample_weight"))
     if c["deflation"] is not None:
         S = tool.deflated(S, c["deflation"], c["earlier"])
-    S, T, sizes = S.S, c["support"], c["cardinalities"].tolist()
-    Q = np.linalg.qr(c["loadings"].T)[0]
+    S, T, sizes, Z = S.S, c["support"], c["cardinalities"].tolist(), c["loadings"]
+    apart = c["joint"] in ("disjoint", "orthogonal")
+    Q = Z.T / np.linalg.norm(Z, axis=1) if apart else np.linalg.qr(Z.T)[0]
     held = np.trace(Q.T @ S[np.ix_(T, T)] @ Q)
-    most = largest(S, c, sizes[0]) if len(sizes) == 1 else np.sort(np.linalg.eigvalsh(S))[::-1][: len(sizes)].sum()
+    if len(sizes) == 1:
+        most = largest(S, c, sizes[0])
+    else:
+        allowed, forced = allowed_of(S, c)
+        most = Question(S[np.ix_(allowed, allowed)], c["joint"], tuple(sizes), c["total"], forced).truth()
     return held >= c["lower"] * (1 - 1e-13) and most <= c["upper"] * (1 + 1e-13)
 
 
 def largest(S, c, k):
     """Return the largest variance of a support that the claim is about."""
+    allowed, forced = allowed_of(S, c)
+    return best_value(S[np.ix_(allowed, allowed)], k, forced.tolist())
+
+
+def allowed_of(S, c):
+    """Return the features allowed, and the places among them of those forced in."""
     allowed = np.arange(len(S)) if c["allowed"] is None else np.sort(c["allowed"])
-    return best_value(S[np.ix_(allowed, allowed)], k, np.searchsorted(allowed, c["forced"]).tolist())
+    return allowed, np.searchsorted(allowed, c["forced"])
 
 
 def best_value(S, k, inside=()):

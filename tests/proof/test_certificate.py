@@ -129,9 +129,16 @@ CLAIMS = {
     "pairwise": ("by pairwise deletion of at least", "deletion of more than", ", made by pairwise deletion, of"),
     "joint": (
         "The 2 components with these loadings on features",
-        "No 2 components with at most 4, 3 nonzero loadings together hold a variance of more than",
+        "No 2 components of at most 4 and 3 features together hold a variance of more than",
         "the covariance matrix of the rows",
     ),
+    "common": (
+        "these loadings on 'c', 'e', 'f'",
+        "No 2 orthogonal components of 3 common features with 'f' together",
+        "the matrix",
+    ),
+    "disjoint": ("together hold", "No 2 components with disjoint supports of at most 3 and 2 features together", "the"),
+    "orthogonal": ("together hold", "No 2 orthogonal components of at most 5 features in all together hold", "the"),
 }
 
 

@@ -9,6 +9,7 @@ from certificate_examples import EXAMPLES, example
 
 from laconic import SparsePCA, verify
 from laconic.core.words import at_most
+from laconic.proof.witness_joint import JointWitness
 
 TITLES = [
     "The claim",
@@ -32,7 +33,12 @@ WORDS = {
     "steps": "Step 5, supports of 3 features among 8: the features of step 3 are bounded there. No support",
     "steps by variances": "A support with hidden features has at most the bound on its other features",
     "tree": "Each node is divided",
-    "joint": "r directions hold at most the r largest eigenvalues",
+    "joint": "r components hold at most the r largest eigenvalues",
+    "joint threshold": "each covariance in S moves towards zero by at most 1.",
+    "cover, one component": "Cover: a tree of cases, stored in 177 numbers.",
+    "common": "Each case says which features a component uses and which it does not.",
+    "disjoint": "A matrix is subtracted from S, and each feature has a price for what that takes away.",
+    "orthogonal": "the largest eigenvalues of what is left and the prices of the most expensive features",
 }
 
 
@@ -42,13 +48,26 @@ def test_every_kind_is_told_in_six_steps(name):
     outcome = verify(found.certificate, found.data, explain=True, **found.options)
     assert outcome, outcome.reason
     titles = [title.replace("component and its", "components and their") for title in TITLES]
-    assert [step.title for step in outcome.steps] == (titles if name == "joint" else TITLES)
+    several = found.certificate.n_components > 1
+    assert [step.title for step in outcome.steps] == (titles if several else TITLES)
     assert all(step.holds and step.sentences for step in outcome.steps)
     assert outcome.lines[0] == "1. The claim"
     assert not any(re.search(r"nan|inf\b|None|\{|\}", line) for line in outcome.lines)
     bound = " ".join(outcome.steps[4].sentences)
     assert WORDS.get(name, "") in bound
     assert at_most(outcome.upper, 15) in bound
+
+
+@pytest.mark.parametrize(("name", "most"), [("common", 3), ("disjoint", 5), ("orthogonal", 5), ("joint", 7)])
+def test_the_number_of_features_of_all_components(name, most):
+    """A common support has k features, a total budget limits the sum."""
+    found = example(name)
+    plain = replace(found.certificate, witness=JointWitness(), kind="span", upper=100.0)
+    outcome = verify(plain, found.data, explain=True)
+    assert outcome.steps[4].sentences[0].startswith(f"Sum of variances: the components use at most {most} features,")
+    few = JointWitness(np.arange(4), np.zeros((4, 1)))
+    outcome = verify(replace(plain, witness=few), found.data, explain=True)
+    assert "S is that of 4 features. The others add their variances." in outcome.steps[4].sentences
 
 
 def test_one_loading_is_not_several():

@@ -6,12 +6,18 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from certificate_examples import example, rows
+from certificate_examples import example, matrix, rows
+from cover_problems import Question
+from forging import checker
 
 from laconic import verify
 from laconic.bounds.joint import eigenvalue_witness as span_witness
+from laconic.core.words import several_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance
-from laconic.proof import ProofError
+from laconic.covariance.make import Recipe
+from laconic.data.passes import digest_of
+from laconic.proof import ProofError, certify
+from laconic.proof.certificate import lower_of
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from matrices import kinds
 
@@ -132,7 +138,7 @@ def test_lower_bound_of_a_span(seed):
         (lambda _: {"witness": JointWitness(factor=np.full((8, 2), np.nan))}, "NaN"),
         (lambda c: {"witness": JointWitness(factor=c.witness.factor[:4])}, "shape"),
         (lambda c: {"witness": JointWitness(np.arange(4), c.witness.factor[:4])}, "upper bound is not proved"),
-        (lambda _: {"witness": example("trace").certificate.witness}, "about one component"),
+        (lambda _: {"witness": example("trace").certificate.witness}, "different numbers of components"),
         (lambda _: {"kind": "row sums"}, "another kind"),
         (lambda _: {"allowed": np.arange(3)}, r"not allowed|of 3 features"),
     ],
@@ -142,3 +148,164 @@ def test_forged_certificates_are_rejected(change, reason):
     found = verify(replace(certificate, **change(certificate)), rows())
     assert not found
     assert re.search(reason, found.reason), found.reason
+
+
+def test_a_threshold_by_hand():
+    """S = I + J / 10 with n = 5. A threshold of 1/10 leaves 1.1 I, and each of r components 1.1."""
+    S = np.eye(5) + 0.1
+    none = np.zeros((5, 1))
+
+    def bound(sizes, joint, total=None):
+        return prove_joint(S, sizes, JointWitness(factor=none, threshold=0.1), joint=joint, total=total).value
+
+    # c = sum of k_t - 1 for components with their own supports.
+    assert bound((2, 3), "disjoint") == pytest.approx(2.2 + 0.1 * 3)
+    assert bound((2, 3), "orthogonal") == pytest.approx(2.2 + 0.1 * 3)
+    assert bound((2, 3), "orthogonal", total=4) == pytest.approx(2.2 + 0.1 * 2)
+    # Two components on 3 features: the larger root of 1 * 2 * 2 and 2 * 2 * 1. On 4: of 1 * 3 * 3 and 2 * 3 * 2.
+    assert bound((3, 3), "common") == pytest.approx(2.2 + 0.1 * 2)
+    assert bound((2, 2), "span") == pytest.approx(2.2 + 0.1 * 12**0.5)
+    # The trace is less: 5 variances of 1.1, and of 2 features it is 2.2.
+    assert bound((1, 1), "span") == pytest.approx(2.2)
+
+
+@pytest.mark.parametrize(
+    ("witness", "reason"),
+    [
+        (JointWitness(factor=np.zeros((4, 1)), threshold=-0.1), "must not be negative"),
+        (JointWitness(factor=np.zeros((4, 1)), threshold=np.nan), "finite number"),
+        (JointWitness(np.arange(3), np.zeros((3, 1)), threshold=0.1), "must be written out"),
+        (JointWitness(None, np.zeros((4, 1)), by_rows=True, threshold=0.1), "must be written out"),
+    ],
+)
+def test_thresholds_that_are_refused(witness, reason):
+    with pytest.raises(ProofError, match=reason):
+        prove_joint(np.eye(4), (2, 2), witness, joint="orthogonal")
+
+
+def test_the_trace_counts_the_features_of_the_question():
+    S = np.diag([5.0, 4.0, 3.0, 2.0, 1.0])
+    for joint, total, features in (
+        ("common", None, 3),
+        ("disjoint", None, 5),
+        ("disjoint", 4, 4),
+        ("orthogonal", 3, 3),
+    ):
+        most = np.sort(S.diagonal())[::-1][:features].sum()
+        assert prove_joint(S, (3, 3), JointWitness(), joint=joint, total=total).value == pytest.approx(most)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_questions_are_nested(seed):
+    """Disjoint components are orthogonal, and orthogonal ones span what any do. So do those with a common support."""
+    B = np.random.default_rng(seed).standard_normal((6, 6))
+    values = {
+        joint: Question(B @ B.T, joint, (3, 3), None, np.empty(0, dtype=np.intp)).truth()
+        for joint in ("common", "disjoint", "orthogonal", "span")
+    }
+    assert values["disjoint"] <= values["span"] + 1e-12
+    assert max(values["common"], values["orthogonal"]) <= values["span"] + 1e-12
+
+
+def forge(name, folder, **changes):
+    """Return what `verify` says of an example with other fields, and a bound that needs no cover."""
+    certificate = replace(example(name).certificate, witness=JointWitness(), kind="span", upper=100.0, **changes)
+    found, tool = verify(certificate, example(name).data), checker()
+    try:
+        other = tool.check(certificate.save(folder / "forged.json"), example(name).data)
+    except (tool.RejectedError, tool.UnreadableError):
+        other = []
+    assert bool(found) == bool(other)
+    return found
+
+
+def turned(name, angle):
+    """The components of an example after a turn of the second one towards the first."""
+    u, v = example(name).certificate.loadings
+    v = v + angle * u
+    return np.array([u, v / np.linalg.norm(v)])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        ("disjoint", {}, None),
+        ("disjoint", {"joint": "orthogonal"}, None),
+        ("disjoint", {"joint": "span"}, None),
+        ("disjoint", {"joint": "orthogonal", "total": 5}, None),
+        ("disjoint", {"joint": "orthogonal", "total": 4}, "5 loadings where at most 4"),
+        ("disjoint", {"total": 4}, "5 loadings where at most 4"),
+        ("disjoint", {"total": 5.0}, "a total of 5.0"),
+        ("disjoint", {"total": True}, "a total of True"),
+        ("disjoint", {"joint": "span", "total": 5}, "a total of 5"),
+        ("disjoint", {"joint": None}, "2 components and joint=None"),
+        ("disjoint", {"joint": "together"}, "joint='together'"),
+        ("disjoint", {"joint": "common"}, "components of"),
+        ("disjoint", {"joint": "common", "cardinalities": np.array([5, 5])}, None),
+        ("disjoint", {"joint": "common", "cardinalities": np.array([5, 6])}, "several sizes"),
+        ("disjoint", {"forced": np.array([0])}, "share a feature"),
+        ("disjoint", {"loadings": turned("disjoint", 0.01), "cardinalities": np.array([5, 5])}, "share a feature"),
+        ("orthogonal", {"joint": "disjoint"}, "share a feature"),
+        ("orthogonal", {"loadings": turned("orthogonal", 1e-11), "total": 6}, "off orthogonal by 1e-11"),
+        ("orthogonal", {"loadings": turned("orthogonal", 1e-11), "joint": "span", "total": None}, None),
+        ("common", {"loadings": turned("common", 1e-11)}, "off orthogonal by 1e-11"),
+        ("common", {"joint": "orthogonal"}, None),
+        ("common", {"cardinalities": np.array([2, 2])}, "components of"),
+    ],
+)
+def test_what_components_must_satisfy(name, changes, reason, tmp_path):
+    found = forge(name, tmp_path, **changes)
+    assert bool(found) == (reason is None), found.reason
+    assert reason is None or reason in found.reason
+
+
+def test_features_forced_in_count_even_if_their_loadings_are_zero():
+    """Both components of Diag(3, 2, 1) must contain feature 2, which they do not use."""
+    S, U = np.diag([3.0, 2.0, 1.0]), np.eye(3)[:2]
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), "joint": "orthogonal", "forced": [2]}
+
+    def made(size, total):
+        return certify(DenseCovariance(S), (size, size), [0, 1, 2], U, JointWitness(), total=total, **options)
+
+    assert verify(made(2, 4), S)
+    assert "4 loadings where at most 3" in verify(made(2, 3), S).reason
+    assert "components of [2, 2] features" in verify(made(1, None), S).reason
+    common = replace(made(3, None), joint="common")
+    assert verify(common, S)
+    assert not verify(replace(common, cardinalities=np.array([2, 2])), S)
+
+
+def test_values_are_those_of_the_question():
+    """Disjoint components that are not of unit length: the sum of z'Sz / z'z. Any others: the trace on their span."""
+    certificate = example("disjoint").certificate
+    longer = certificate.loadings * (1 + 1e-7)
+    held = sum(
+        z @ matrix()[np.ix_(certificate.support, certificate.support)] @ z / (z @ z) for z in certificate.loadings
+    )
+    for joint in ("disjoint", "orthogonal", "common", "span"):
+        assert lower_of(DenseCovariance(matrix()), certificate.support, longer, joint) == pytest.approx(held, rel=1e-12)
+    u, v = turned("disjoint", 0.5)
+    apart = lower_of(DenseCovariance(matrix()), certificate.support, np.array([u, v]), "orthogonal")
+    assert apart == pytest.approx(
+        sum(z @ matrix()[np.ix_(certificate.support, certificate.support)] @ z for z in (u, v)), rel=1e-12
+    )
+    span = lower_of(DenseCovariance(matrix()), certificate.support, np.array([u, v]), "span")
+    assert span == pytest.approx(held, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("joint", "sizes", "total", "words"),
+    [
+        ("common", (3, 3), None, "2 orthogonal components of 3 common features"),
+        ("common", (1, 1), None, "2 orthogonal components of 1 common feature"),
+        ("disjoint", (5, 4), None, "2 components with disjoint supports of at most 5 and 4 features"),
+        ("disjoint", (4, 4), 5, "2 components with disjoint supports of at most 5 features in all"),
+        ("disjoint", (3, 3), 5, "2 components with disjoint supports of at most 3 features each, 5 in all"),
+        ("orthogonal", (9, 2), 8, "2 orthogonal components of at most 9 and 2 features, 8 in all"),
+        ("orthogonal", (1500, 1500), 1501, "2 orthogonal components of at most 1,501 features in all"),
+        ("span", (2, 2, 1), None, "3 components of at most 2, 2 and 1 features"),
+    ],
+)
+def test_words_name_every_limit(joint, sizes, total, words):
+    assert several_in_words(joint, sizes, total) == words
+    assert checker().several(joint, list(sizes), total) == words

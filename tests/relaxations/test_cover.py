@@ -24,7 +24,7 @@ def case_of(S, sizes, *, common=False, overlap=True, inside=(), total=None):
 
 
 def solved(case, relaxation=CLOSED, **options):
-    return relaxation.solve(case.S.matrix, case.groups, overlap=case.overlap, common=case.common, **options)
+    return relaxation.solve(case.S.matrix, case, **options)
 
 
 def referee(case):
@@ -111,7 +111,10 @@ def test_clipped_to_a_sum():
     rng = np.random.default_rng(1)
     for _ in range(300):
         shape = rng.integers(1, 4), rng.integers(1, 9)
-        targets, upper = rng.standard_normal(shape) * 10.0 ** rng.uniform(-2, 3), rng.integers(0, 3, shape).astype(float)
+        targets, upper = (
+            rng.standard_normal(shape) * 10.0 ** rng.uniform(-2, 3),
+            rng.integers(0, 3, shape).astype(float),
+        )
         targets = np.round(targets) if rng.random() < 0.3 else targets
         slope, sums = rng.uniform(0.1, 2), upper.sum(axis=1) * rng.choice([0.0, 0.3, 1.0])
         x, _ = clipped_to_sum(targets, slope, upper, sums)

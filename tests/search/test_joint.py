@@ -132,7 +132,7 @@ def test_a_common_support_against_all(seed, indefinite):
 
 @pytest.mark.parametrize("indefinite", [False, True])
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 4), (2, 2, 2), (3, 1, 2)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_disjoint_supports_against_all(seed, sizes, indefinite):
     S = random_matrix(seed, 7, indefinite)
     problem = make(S, "disjoint", sizes)
@@ -157,7 +157,7 @@ def test_disjoint_supports_with_loadings_of_one_sign(seed):
 
 
 @pytest.mark.parametrize("indefinite", [False, True])
-@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 3), (3, 3)])
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 3)])
 @pytest.mark.parametrize("seed", range(2))
 def test_orthonormal_loadings_against_all_pairs_of_supports(seed, sizes, indefinite):
     S = random_matrix(seed, 5, indefinite)
@@ -182,20 +182,13 @@ def test_orthonormal_loadings_that_share_a_total(seed):
 
 QUESTIONS = [
     ("common", (4, 4, 4), {}),
-    ("disjoint", (4, 3, 4), {}),
-    ("disjoint", (3, 3, 3), {"nonnegative": True}),
-    ("disjoint", (9, 9, 9), {"total": 11}),
-    ("orthogonal", (2, 5, 5), {}),
-    ("orthogonal", (4, 4, 4), {"forced": np.array([3])}),
-    ("orthogonal", (20, 20, 20), {"total": 11}),
+    ("disjoint", (3, 2, 4), {}),
+    ("disjoint", (2, 3, 2), {"nonnegative": True}),
+    ("disjoint", (5, 5, 5), {"total": 7}),
+    ("orthogonal", (1, 3, 3), {}),
+    ("orthogonal", (3, 3, 3), {"forced": np.array([3])}),
+    ("orthogonal", (6, 6, 6), {"total": 6}),
 ]
-
-
-@pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS)
-def test_the_same_seed_gives_the_same_components(question, sizes, settings):
-    S = random_matrix(3, 20)
-    found = [solved(make(S, question, sizes, **settings), seed=1) for _ in range(2)]
-    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS)
@@ -208,23 +201,26 @@ def test_a_stopped_search_returns_components_that_answer_the_question(question, 
 
 
 @pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS)
-def test_a_start_is_never_lost(question, sizes, settings):
-    S = random_matrix(5, 15)
-    good = solved(make(S, question, sizes, **settings))
-    problem = make(S, question, sizes, **settings, monitor=Monitor(1e-9))
-    assert value_of(problem, solved(problem, [good])) >= value_of(problem, good) - 1e-12
+def test_a_seed_repeats_and_a_start_is_never_lost(question, sizes, settings):
+    S = random_matrix(5, 8)
+    good = solved(make(S, question, sizes, **settings), seed=1)
+    assert np.array_equal(good, solved(make(S, question, sizes, **settings), seed=1))
+    stopped = make(S, question, sizes, **settings, monitor=Monitor(1e-9))
+    assert value_of(stopped, solved(stopped, [good])) >= value_of(stopped, good) - 1e-12
 
 
 @pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS)
-def test_a_start_that_does_not_answer_the_question(question, sizes, settings):
-    S = random_matrix(6, 15)
-    problem = make(S, question, sizes, **settings)
+def test_a_start_need_not_answer_the_question(question, sizes, settings):
     start = np.random.default_rng(0).standard_normal((15, 3))
     start[:, 2] = 0.0
+    problem = make(random_matrix(6, 15), question, sizes, **settings, monitor=Monitor(0.05))
     solved(problem, [start])
 
 
-@pytest.mark.parametrize(("question", "settings"), [(q, s) for q, _, s in QUESTIONS])
+FACTORS = [("common", {}), ("disjoint", {}), ("orthogonal", {"total": 15}), ("orthogonal", {"forced": np.array([3])})]
+
+
+@pytest.mark.parametrize(("question", "settings"), FACTORS)
 def test_a_factor_is_never_written_out(question, settings):
     rng = np.random.default_rng(0)
     A = 0.2 * rng.standard_normal((30, 3000))
@@ -232,7 +228,6 @@ def test_a_factor_is_never_written_out(question, settings):
     for group in groups:
         A[:, group] += rng.standard_normal((30, 1))
     covariance = FactorCovariance(A)
-    settings = {**settings, "total": 15} if "total" in settings else settings
     problem = JointProblem(covariance, question, (5, 5, 5), **settings)
     U = solved(problem)
     assert "matrix" not in vars(covariance)
@@ -248,7 +243,6 @@ PITPROPS = [
     ("disjoint", (2,) * 6, 0.74923 * 13),
     ("orthogonal", (7, 6, 2), 0.6007 * 13),
     ("orthogonal", (5,) * 3, 0.5931 * 13),
-    ("orthogonal", (10,) * 3, 0.650 * 13),
 ]
 
 
@@ -264,3 +258,25 @@ def test_the_best_values_known_for_wine(k, r, value):
 
     problem = make(np.corrcoef(load_wine().data.T), "common", (k,) * r)
     assert value_of(problem, solved(problem)) >= value - 1e-6
+
+
+def test_all_features_on_fewer_features_than_sizes_allow():
+    """Disjoint components share the features there are, and orthonormal ones fill their supports."""
+    S = random_matrix(0, 6)
+    problem = make(S, "disjoint", (5, 5))
+    truth = max(best_disjoint(S, sizes) for sizes in [(5, 1), (4, 2), (3, 3)])
+    assert value_of(problem, solved(problem)) == pytest.approx(truth, rel=1e-9)
+    problem = make(S, "orthogonal", (6, 6, 6))
+    assert value_of(problem, solved(problem)) == pytest.approx(np.linalg.eigvalsh(S)[-3:].sum(), rel=1e-9)
+
+
+def test_sizes_that_the_features_forced_in_use_up_are_refused():
+    with pytest.raises(ValueError, match="force fewer"):
+        solve_jointly(make(np.eye(4), "orthogonal", (1, 1), forced=np.array([2])))
+
+
+@pytest.mark.parametrize(("question", "sizes", "settings"), QUESTIONS[::2])
+def test_units_do_not_matter(question, sizes, settings):
+    S = random_matrix(7, 7)
+    values = [value_of(p := make(s * S, question, sizes, **settings), solved(p)) / s for s in (1.0, 1e-58)]
+    assert values[1] == pytest.approx(values[0], rel=1e-6)

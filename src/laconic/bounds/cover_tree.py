@@ -6,14 +6,13 @@ goes through the gate when it is made.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, one_thread
-from laconic.covariance import Covariance
 from laconic.proof.witness import NO_BOUND, NO_SUPPORT, Proved, no_features
 from laconic.proof.witness_cover import (
     BOUNDED,
@@ -51,12 +50,22 @@ ROUNDING = 3e-7
 
 
 @dataclass(eq=False)
+class _Round:
+    """A point, what it proves of a case, and what it decides there."""
+
+    case: CoverCase
+    point: CoverPoint
+    proved: Proved
+    decisions: list[CoverDecision] = field(default_factory=list)
+    excluded: Proved = NO_SUPPORT  # the bound of what the decisions exclude
+
+
+@dataclass(eq=False)
 class _Branch:
     """A node as it is stored: what was proved of it, and its children."""
 
-    case: CoverCase
-    rounds: list[tuple[CoverCase, CoverPoint, Proved, list[CoverDecision]]] = field(default_factory=list)
-    excluded: list[Proved] = field(default_factory=list)  # by the decisions of each round
+    case: CoverCase  # what the decisions leave
+    rounds: list[_Round] = field(default_factory=list)
     end: tuple[int, ...] = (EMPTY,)
     children: list["_Branch"] = field(default_factory=list)
 
@@ -67,14 +76,14 @@ class _Branch:
         """
         ways: list[tuple[Proved, int, tuple[int, ...]]] = []
         before = [NO_SUPPORT]
-        for proved in self.excluded:
-            before.append(max(before[-1], proved))
+        for part in self.rounds:
+            before.append(max(before[-1], part.excluded))
         below = [child.written() for child in self.children]
         if below or self.case.empty:
             bound = max([before[-1], *(proved for _, _, proved in below)])
             ways.append((bound, len(self.rounds), self.end))
-        for i, (_, _, proved, _) in enumerate(self.rounds):
-            ways.append((max(before[i], proved), i + 1, (BOUNDED,)))
+        for i, part in enumerate(self.rounds):
+            ways.append((max(before[i], part.proved), i + 1, (BOUNDED,)))
         if not ways:
             return [0, EMPTY], [], NO_BOUND
         bound, count, end = min(ways, key=lambda way: way[0].value)
@@ -82,14 +91,19 @@ class _Branch:
         cases: list[int] = []
         numbers: list[Floats] = []
         kept = 0
-        for i, (case, point, _, decisions) in enumerate(self.rounds[:count]):
-            used = [] if last and i == count - 1 else decisions
-            if not used and not (last and i == count - 1):
+        for i, part in enumerate(self.rounds[:count]):
+            bounds = last and i == count - 1
+            decisions = [] if bounds else part.decisions
+            if not (decisions or bounds):
                 continue
             kept += 1
-            for part in (written_point(case, point), ([len(used)], []), *map(written_decision, used)):
-                cases += part[0]
-                numbers += part[1]
+            for own in (
+                written_point(part.case, part.point),
+                ([len(decisions)], []),
+                *map(written_decision, decisions),
+            ):
+                cases += own[0]
+                numbers += own[1]
         cases = [kept, *cases, *end]
         for child_cases, child_numbers, _ in [] if last else below:
             cases += child_cases
@@ -142,7 +156,6 @@ class CoverTree:
         self.count = sum(group.count for group in first.groups)
         self.nodes = 0
         self.done = 0.0
-        self.settled = -np.inf  # the largest bound of what cannot be divided
         self.root = _Branch(first)
         self.heap: list[tuple[float, int, _Node]] = []
 
@@ -177,93 +190,64 @@ class CoverTree:
         return CoverResult(witness, proved, self.nodes, proved.value <= self.beat * (1 + ROUNDING), not self.heap)
 
     def _process(self, node: _Node, relaxation: Cover) -> None:
-        """Bound a node, fix features, and keep it if something in it may be better."""
+        """Bound a node and fix features, again while that fixes many; keep it if something in it may be better."""
         self.nodes += 1
-        case, branch = node.case, node.branch
-        open_before = np.inf
-        while True:
-            if case.empty:
-                branch.case = case
-                return
-            features = case.alive
-            settled = all(group.settled for group in case.groups)
+        node.branch.case = node.case
+        while not node.case.empty:
+            settled = node.case.settled
             if settled:
-                relaxation = LEAF
-                self.value = max(self.value, self.offer([(group, group.alive) for group in case.groups]))
-            S = np.ascontiguousarray(self.S[np.ix_(features, features)])
-            if settled and (case.common or not case.overlap):
-                # The eigenvalues of the supports are the value.
-                point = as_stored(plain_point(S, [group.on(features) for group in case.groups]))
-                proved = case.bounded(point)
-                branch.rounds.append((case, point, proved, []))
-                branch.excluded.append(NO_SUPPORT)
-                branch.case = case
-                self.settled = max(self.settled, proved.value)
+                self.value = max(self.value, self.offer([(group, group.alive) for group in node.case.groups]))
+            relaxed = self._relax(node, LEAF if settled else relaxation)
+            if relaxed and (settled or node.bound <= self.beat):
+                # Nothing in it is better, or it cannot be divided and its bound stays.
                 return
-            found = relaxation.solve(
-                S,
-                [group.on(features) for group in case.groups],
-                overlap=case.overlap,
-                common=case.common,
-                start=node.start,
-                known=self.value + 0.5 * self.gap * abs(self.value),
-                monitor=self.monitor,
-            )
-            if found is None:
+            before = node.case.open
+            if relaxed and not self.monitor.is_over:
+                self._fix(node)
+            if not relaxed or self._over or not (node.case.settled or node.case.open <= (1 - SHRINKS) * before):
                 heappush(self.heap, (-node.bound, self.nodes, node))
                 return
-            self.done += found.steps * (len(features) + OVERHEAD) ** 2 * len(case.groups)
-            point = as_stored(found.point)
-            proved = case.bounded(point)
-            decisions: list[CoverDecision] = []
-            branch.rounds.append((case, point, proved, decisions))
-            branch.excluded.append(NO_SUPPORT)
-            node.bound, node.start, node.weights = min(node.bound, proved.value), found.state, found.weights
-            if not settled:
-                self._round(case, found.weights)
-            if node.bound <= self.beat:
-                branch.case = case
-                return
-            if not settled and not self.monitor.is_over:
-                after = self._fix(case, point, found.weights, branch, decisions)
-                if after is not case:
-                    node.start = found.state.on(np.searchsorted(features, after.alive)) if not after.empty else None
-                    node.weights = found.weights[:, np.searchsorted(features, after.alive)]
-                    case = after
-            node.case = branch.case = case
-            left = sum(int(group.is_free.sum()) for group in case.groups)
-            if case.empty or (left <= (1 - SHRINKS) * open_before and decisions and not self._over):
-                open_before, relaxation = left, BELOW
-                continue
-            if settled:
-                self.settled = max(self.settled, node.bound)
-                if relaxation is not LEAF or node.bound > self.beat:
-                    # It cannot be divided: its bound stays.
-                    branch.end = (BOUNDED,)
-                return
-            if all(group.settled for group in case.groups) and not self._over:
-                open_before = left
-                continue
-            heappush(self.heap, (-node.bound, self.nodes, node))
-            return
+            relaxation = BELOW
 
-    def _fix(
-        self, case: CoverCase, point: CoverPoint, weights: Floats, branch: _Branch, decisions: list[CoverDecision]
-    ) -> CoverCase:
-        """Fix features of each group by the point, and return what is left."""
+    def _relax(self, node: _Node, relaxation: Cover) -> bool:
+        """Bound a node by a dual point; return whether there was time for that."""
+        case = node.case
+        S = np.ascontiguousarray(self.S[np.ix_(case.alive, case.alive)])
+        if case.settled and (case.common or not case.overlap):
+            # The eigenvalues of the supports are the value.
+            point = plain_point(S, case)
+        else:
+            known = self.value + 0.5 * self.gap * abs(self.value)
+            found = relaxation.solve(S, case, start=node.start, known=known, monitor=self.monitor)
+            if found is None:
+                return False
+            self.done += found.steps * (len(S) + OVERHEAD) ** 2 * len(case.groups)
+            point, node.start, node.weights = found.point, found.state, found.weights
+        point = as_stored(point)
+        proved = case.bounded(point)
+        node.bound = min(node.bound, proved.value)
+        node.branch.rounds.append(_Round(case, point, proved))
+        if not case.settled:
+            self._round(node)
+        return True
+
+    def _fix(self, node: _Node) -> None:
+        """Fix features of each group by the last point."""
+        assert node.weights is not None
+        last, features, weights = node.branch.rounds[-1], node.case.alive, node.weights
+        case, point = node.case, last.point
 
         def take(decision: CoverDecision) -> bool:
             nonlocal case, point
             excluded = case.decided(point, decision)
             if not excluded.value <= self.beat:
                 return False
-            decisions.append(decision)
-            branch.excluded[-1] = max(branch.excluded[-1], excluded)
+            last.decisions.append(decision)
+            last.excluded = max(last.excluded, excluded)
             after = case.after(decision)
             point, case = restricted(point, case, after), after
             return True
 
-        features = case.alive
         for share in SHARES:
             for g in range(len(case.groups)):
                 if not case.empty:
@@ -280,7 +264,11 @@ class CoverTree:
                 if case.empty or failed >= FAILURES:
                     break
                 failed = 0 if take(CoverDecision(g, 1.0, no_features(), free[[place]])) else failed + 1
-        return case
+        if case is not node.case:
+            node.case = node.branch.case = case
+            left = np.searchsorted(features, case.alive)
+            node.weights = weights[:, left]
+            node.start = None if node.start is None or case.empty else node.start.on(left)
 
     def _out(self, case: CoverCase, point: CoverPoint, g: int, share: float) -> Indices:
         """Return the features that a point puts out of a group, but for rounding errors."""
@@ -291,11 +279,12 @@ class CoverTree:
         room = self.beat - sum(part.value for part in base) - paid
         return group.alive[group.is_free & (cost - group.level(cost) < room - MARGIN * abs(self.beat))]
 
-    def _round(self, case: CoverCase, weights: Floats) -> None:
+    def _round(self, node: _Node) -> None:
         """Offer the features of the largest weights, group by group."""
-        taken, chosen, features = no_features(), [], case.alive
-        for group, z in zip(case.groups, weights, strict=True):
-            own = z[np.searchsorted(features, group.alive)].copy()
+        assert node.weights is not None
+        case, taken, chosen = node.case, no_features(), []
+        for group, z in zip(case.groups, node.weights, strict=True):
+            own = z[np.searchsorted(case.alive, group.alive)].copy()
             own[~group.is_free] = np.inf
             if not case.overlap:
                 own[np.isin(group.alive, taken)] = -1.0

@@ -97,7 +97,7 @@ def _cheap(problem: JointProblem) -> Iterator[JointWitness]:
         cost = max(q * (k - 1) * max(k - q, 0) for q in range(1, r + 1)) ** 0.5
 
     def shrunk(t: float) -> Floats:
-        return variances + np.sign(matrix) * np.maximum(size - t, 0.0)
+        return np.asarray(variances + np.sign(matrix) * np.maximum(size - t, 0.0))
 
     def at(t: float) -> float:
         problem.monitor.tick("bounds")

@@ -15,14 +15,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from laconic.bounds.cover_tree import CoverTree
 from laconic.bounds.reduction import large_variances, reduced_by_rows
 from laconic.bounds.tree import ROOT_STEPS, TreeSearch
 from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Monitor, one_thread
 from laconic.covariance import Covariance
 from laconic.proof import Estimate, ProofError, Proved, UpperBound
-from laconic.proof.gate import proved_of
+from laconic.proof.gate import proved_of, upper_bound_of
 from laconic.proof.witness import Witness
+from laconic.proof.witness_joint import cover_case
 from laconic.proof.witness_plain import (
     ExhaustiveWitness,
     RowSumWitness,
@@ -31,14 +33,15 @@ from laconic.proof.witness_plain import (
     shrunk_eigenvalue_bound,
 )
 from laconic.proof.witness_steps import Again, ByRows, ByVariances, Ledger, Step, hidden_cases
+from laconic.relaxations.cover import Cover
 from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.proposition_2 import proposition_2_below
-from laconic.relaxations.rows import quick_row_levels
+from laconic.relaxations.rows import RowLevels, quick_row_levels
 from laconic.search import Auto, Swaps
 from laconic.search.exhaustive import count_supports
 from laconic.search.problem import Bound, Problem, Solution, Status, how_it_ended, solve_at_hand, stopped_or
-from laconic.search.support import EQUAL, leading
+from laconic.search.support import EQUAL, Incumbent, leading
 
 # Trees stop at this gap: well below the gap that counts as optimal, so that the gate's margin fits in between.
 GAP = PROVED / 10
@@ -156,6 +159,8 @@ POLISH = 20
 # A tree may take as long as the look at all pairs of features before it. A unit of its work takes as long as this many
 # products.
 PRODUCTS_OF_A_UNIT = 4e3
+# The cover is tried for supports of at least this size, among so many features: there row levels end far above.
+LARGE, LEAST_FOR_COVER, MOST_FOR_COVER, FEW_STEPS = 64, 200, 1600, 60
 # A tree for fewer features, which need only be low enough, has at most this many nodes.
 NODES_FOR_SMALLER = 300
 
@@ -497,14 +502,56 @@ class _Proof:
             better = Auto(polish=POLISH).solve(problem, start=first.support)
             first = better if better.value > first.value * (1 + EQUAL) else first
         work = max(self.effort.work, self.looked)
-        tree = TreeSearch(self.effort.gap, self.effort.node_limit, work, self.effort.workers)
-        found = tree.search(problem, first, self.target)
+        if self._cover_is_lower(problem, first):
+            found = self._divide_by_cover(problem, first, work)
+        else:
+            tree = TreeSearch(self.effort.gap, self.effort.node_limit, work, self.effort.workers)
+            found = tree.search(problem, first, self.target)
         if found.value > self.best.value * (1 + EQUAL):
             self.best = replace(found, support=self.kept[found.support], bound=None)
         self._add_bound(found, self.k)
         self.status = found.status
         self.best = with_note(self.best, found.reason)
         self._cover_hidden()
+
+    def _cover_is_lower(self, problem: Problem, first: Solution) -> bool:
+        """Whether a few steps of the cover give a lower bound than a few of row levels. Only large supports are tried.
+
+        A step of the cover takes longer.
+        """
+        n, k = problem.n_features, problem.cardinality
+        if problem.nonnegative or self.effort.features <= SMALL:
+            return False
+        if k < LARGE or not LEAST_FOR_COVER <= n <= MOST_FOR_COVER:
+            return False
+        S, vector = problem.covariance.matrix, first.vector(n)
+        rows = RowLevels(max_iterations=FEW_STEPS).solve(S, k, vector=vector, known=first.value, monitor=self.monitor)
+        with one_thread():
+            cover = Cover(most=FEW_STEPS).solve(
+                S, cover_case(problem.covariance, (k,), "common", None, problem.forced)[0], monitor=self.monitor
+            )
+        return cover is not None and cover.estimate < rows.estimate
+
+    def _divide_by_cover(self, problem: Problem, first: Solution, work: float) -> Solution:
+        """Grow a tree on the cover, and return the best solution with its bound."""
+        best = Incumbent(problem)
+        best.offer(first.value, first.support)
+
+        def offer(chosen: list[tuple[Any, Indices]]) -> float:
+            best.offer_all(chosen[0][1][None])
+            return max(best.value, self.target)
+
+        case, _ = cover_case(problem.covariance, (problem.cardinality,), "common", None, problem.forced)
+        limit, gap = self.effort.node_limit, self.effort.gap
+        tree = CoverTree(case, self.beat, problem.monitor, offer, gap=gap, work=work, node_limit=limit)
+        result = tree.run()
+        limit_status = Status.NODE_LIMIT if tree.limited_by_nodes else Status.WORK_LIMIT
+        status = how_it_ended(best.value, result.proved.value, gap, problem.monitor.stopped, limit_status)
+        found = best.solution(status, method=first.method, iterations=result.nodes)
+        found = with_note(found, f"branch and bound on the cover: {result.nodes} nodes")
+        if not np.isfinite(result.proved.value):
+            return found
+        return replace(found, bound=upper_bound_of(result.witness, problem.cardinality, result.proved))
 
     def _hidden_alone(self) -> bool:
         """Whether supports of hidden features alone reach as much as all others: no tree lowers the bound then."""

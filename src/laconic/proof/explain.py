@@ -46,8 +46,11 @@ def _data_in_words(c: Certificate) -> list[str]:
 
 def _bound_in_words(c: Certificate, upper: float) -> list[str]:
     n = c.n_features if c.allowed is None else len(c.allowed)
+    # The most features that the components use together.
+    most = int(c.cardinalities[0] if c.joint == "common" else c.cardinalities.sum())
+    most = min(most, n, c.total if c.total is not None else n)
     return [
-        *witness_in_words(c.witness, n, int(c.cardinalities.sum())),
+        *witness_in_words(c.witness, n, most),
         f"The bound is {at_most(upper, 15)}, with all rounding errors included. The certificate claims "
         f"{at_most(c.upper, 15)}, which leaves room for a machine that rounds the matrix differently.",
     ]
@@ -119,22 +122,27 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
             ]
         case CoverWitness():
             return [
-                f"Cover: a tree of cases, stored in {len(witness.cases) + len(witness.numbers):,} numbers. In each "
-                "case some components use some features, and others do not. A matrix is subtracted from S that takes "
-                "away what features must pay for, and the bound is the largest eigenvalues of what is left and what "
-                "the most expensive features pay."
+                f"Cover: a tree of cases, stored in {len(witness.cases) + len(witness.numbers):,} numbers. Each case "
+                "says which features a component uses and which it does not. A matrix is subtracted from S, and each "
+                "feature has a price for what that takes away. The bound of a case adds the largest eigenvalues of "
+                "what is left and the prices of the most expensive features. The largest bound counts."
             ]
         case JointWitness(factor=None):
             return [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
         case JointWitness():
-            shrunk = ""
+            words = []
             if witness.threshold:
-                shrunk = f" S is shrunk by {witness.threshold:.6g} off its diagonal first, and the bound adds the cost."
-            return [
-                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues together (Ky Fan). A factor F "
-                "proves it: the sum of the squares in F plus r times the largest eigenvalue of S - FF'. If the sum of "
-                f"the variances of {features} is smaller, it counts.{shrunk}"
-            ]
+                words.append(
+                    f"Threshold: each covariance in S moves towards zero by at most {witness.threshold:.6g}. The bound "
+                    "adds the most that the components can lose by that."
+                )
+            words.append(
+                "Sum of eigenvalues: r components hold at most the r largest eigenvalues together (Ky Fan). A factor F "
+                "proves it: the sum of the squares in F plus r times the largest eigenvalue of S - FF'."
+            )
+            if witness.kept is not None:
+                words.append(f"S is that of {counted(len(witness.kept), 'feature')}. The others add their variances.")
+            return [*words, f"If the sum of the largest variances of {features} is smaller, it counts."]
     return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
 
 

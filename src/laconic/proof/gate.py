@@ -145,10 +145,11 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
         proved = _proved(S, cardinality, witness, inside)
     except ValueError as error:
         raise ProofError(str(error)) from None
-    return _upper_bound(witness, int(cardinality), proved, kind)
+    return upper_bound_of(witness, int(cardinality), proved, kind)
 
 
-def _upper_bound(witness: Witness, cardinality: int, proved: Proved, kind: str = "") -> UpperBound:
+def upper_bound_of(witness: Witness, cardinality: int, proved: Proved, kind: str = "") -> UpperBound:
+    """Return the bound of a witness that has been proved; a ProofError if it is infinite."""
     if not math.isfinite(proved.value):
         raise ProofError("The witness proves nothing: its bound is infinite.")
     return UpperBound(proved.value, kind or witness.kinds()[0], cardinality, witness, max(proved.margin, 0.0))
@@ -164,7 +165,7 @@ def prove_grown(root: Branch) -> UpperBound:
     if len(root.start.alive) != matrix.n_features:
         raise ProofError("The tree proves nothing: its bound is not on all supports.")
     witness, proved = root.tree()
-    return _upper_bound(witness, k, proved)
+    return upper_bound_of(witness, k, proved)
 
 
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:
@@ -185,4 +186,4 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
 
 def proved_of(ledger: Ledger, place: int) -> UpperBound:
     """Return the bound of a step that a ledger has proved, with the steps that it needs as its witness."""
-    return _upper_bound(ledger.witness(place), ledger.steps[place].cardinality, ledger.proved[place])
+    return upper_bound_of(ledger.witness(place), ledger.steps[place].cardinality, ledger.proved[place])

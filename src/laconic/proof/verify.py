@@ -237,6 +237,8 @@ def check_claim(c: Certificate) -> None:
     loadings = np.asarray(c.loadings)
     if loadings.dtype.kind != "f" or loadings.shape != (len(sizes), len(support)) or not np.isfinite(loadings).all():
         raise ValueError("The certificate must have one finite loading for each component and feature of the support.")
+    if (c.joint is None) != (len(sizes) == 1) or c.joint not in (None, *QUESTIONS):
+        raise ValueError(f"The certificate is about {len(sizes)} components and joint={c.joint!r}.")
     used = _used(c, loadings).sum(axis=1)
     if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
         raise ValueError(
@@ -277,9 +279,7 @@ def _used(c: Certificate, loadings: Floats) -> Mask:
 
 def _check_joint(c: Certificate, loadings: Floats) -> None:
     """Raise an error unless components have to do with each other what the claim says."""
-    r, used = len(c.cardinalities), _used(c, loadings)
-    if (c.joint is None) != (r == 1) or c.joint not in (None, *QUESTIONS):
-        raise ValueError(f"The certificate is about {r} components and joint={c.joint!r}.")
+    used = _used(c, loadings)
     if c.total is not None and (c.joint not in ("disjoint", "orthogonal") or not is_whole(c.total)):
         raise ValueError(f"The certificate has a total of {c.total!r} features for joint={c.joint!r}.")
     if c.total is not None and used.sum() > c.total:
@@ -289,7 +289,7 @@ def _check_joint(c: Certificate, loadings: Floats) -> None:
     if c.joint == "common" and len(set(np.asarray(c.cardinalities).tolist())) > 1:
         raise ValueError("The certificate has several sizes for one common support.")
     if c.joint in ("common", "orthogonal"):
-        error = np.abs(loadings @ loadings.T - np.eye(r)).max() + gamma(loadings.shape[1] + 2)
+        error = np.abs(loadings @ loadings.T - np.eye(len(loadings))).max() + gamma(loadings.shape[1] + 2)
         if not error <= ORTHONORMAL:
             raise ValueError(f"The certificate has components that are off orthogonal by {error:.1g}.")
 

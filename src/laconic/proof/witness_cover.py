@@ -281,6 +281,16 @@ class CoverCase:
                 return True
         return len(self.alive) < sum(group.count for group in self.groups)
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to decide in any group."""
+        return all(group.settled for group in self.groups)
+
+    @property
+    def open(self) -> int:
+        """How many features are neither in nor out, over all groups."""
+        return sum(int(group.is_free.sum()) for group in self.groups)
+
     def of_sizes(self, sizes: tuple[int, ...]) -> "CoverCase":
         """Return the components with at most these numbers of nonzeros."""
         group = self.groups[0]

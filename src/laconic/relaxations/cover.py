@@ -31,21 +31,22 @@ last one holds because |X_i|_2^2 <= X_ii z_i makes (X_ii, rest of the row) a vec
 
 Row levels and row norms (`laconic.relaxations.rows`) are the same rows with a z of their own each, and without
 X <= Diag(z). The constraint X <= Diag(z) appears in Dey, Mazumder and Wang (2022) and in Li and Xie (2024) for one
-component; the shared z, the groups and the bound from any dual point are of this package.
+component; the shared z, the groups and the bound from any dual point are of this package. On every matrix that was
+tried, the bound for one component is at most that of the l0 relaxation (`laconic.relaxations.l0`).
 
 **Method.** Douglas and Rachford's splitting, with five kinds of copies: X in the set of matrices with eigenvalues from
 0 to 1 and the trace r_g, R = Diag(z) - X >= 0, rows on cones for levels and for norms, each with its copy of z, and the
 coupling. The copies agree by least squares, in which X and z meet on the diagonal only. Steps are extrapolated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, threads_for
-from laconic.proof.witness_cover import CoverPoint, Group, GroupPoint
+from laconic.proof.witness_cover import CoverCase, CoverPoint, GroupPoint
 from laconic.proof.witness_dual import row_levels
 from laconic.relaxations.elementary import SPARE, SWEEPS, WHOLE
 from laconic.relaxations.l1_splitting import OVER_RELAXATION, Memory, empty_memory, next_point
@@ -69,7 +70,7 @@ NEGLIGIBLE = 1e-12
 def clipped_to_sum(targets: Floats, slope: float, upper: Floats, sums: Floats) -> tuple[Floats, Floats]:
     """Return clip((targets - m) / slope, 0, upper) row by row, with the m for which each row has its sum.
 
-    The sum is a falling, piecewise linear function of m. Its pieces end where an entry leaves zero or reaches its limit.
+    The sum is a falling, piecewise linear function of m. A piece ends where an entry leaves zero or reaches its limit.
     """
     ends = np.concatenate([targets, targets - slope * upper], axis=-1)
     order = np.argsort(-ends, axis=-1)
@@ -130,9 +131,7 @@ class CoverState:
         change = less[..., None] * V
         W = W - change
         W[3] += 2 * change - _diagonals(less * z)
-        return replace(
-            self, matrices=W, vectors=w - less * z, searches=searches.copy(), V=V - change, z=z - less * z
-        )
+        return replace(self, matrices=W, vectors=w - less * z, searches=searches.copy(), V=V - change, z=z - less * z)
 
 
 def _diagonals(z: Floats) -> Floats:
@@ -168,24 +167,21 @@ class Cover:
     def solve(
         self,
         S: Floats,
-        groups: Sequence[Group],
+        case: CoverCase,
         *,
-        overlap: bool,
-        common: bool = False,
         start: CoverState | None = None,
         known: float = -np.inf,
         monitor: Monitor | None = None,
     ) -> CoverSolution | None:
-        """Bound the value of components whose features are those of S; return None if there was no time for that.
+        """Bound the value of the components of a case; return None if there was no time for that.
 
-        `overlap` says whether supports may share features, and `common` that one support serves all. `value` is about
-        the value of one component, by which the stiffness is chosen.
+        S is the matrix on the features that are alive. So are the point, the weights and the state of the result.
         """
         unit = float(np.abs(S).max(initial=0.0)) or 1.0
         monitor = monitor or Monitor()
         say_if_slow()
         with threads_for(len(S)):
-            splitting = _Splitting(S / unit, groups, overlap, common, start)
+            splitting = _Splitting(S / unit, case, start)
             best: CoverPoint | None = None
             estimate, steps, history = np.inf, 0, list[float]()
             with monitor.watch():
@@ -248,10 +244,9 @@ def _leading(
 class _Splitting:
     """The iteration, in units of the largest |S_ij|."""
 
-    def __init__(
-        self, S: Floats, groups: Sequence[Group], overlap: bool, common: bool, start: CoverState | None
-    ) -> None:
-        n, self.groups, self.overlap, self.common = len(S), list(groups), overlap, common
+    def __init__(self, S: Floats, case: CoverCase, start: CoverState | None) -> None:
+        n, overlap = len(S), case.overlap
+        self.groups = [group.on(case.alive) for group in case.groups]
         self.S, self.count, several = S, len(self.groups), len(self.groups) > 1
         self.alive: Mask = np.array([np.isin(np.arange(n), group.alive) for group in self.groups])
         self.inside: Mask = np.array([np.isin(np.arange(n), group.inside) for group in self.groups])
@@ -337,8 +332,9 @@ class _Splitting:
         found, own = np.empty_like(rows), np.empty_like(ends)
         for kind in range(2):
             for g, group in enumerate(self.groups):
-                mu, start = self.searches[2 * kind, g], self.searches[2 * kind + 1, g]
-                take_cones(rows[kind, g], ends[kind, g], WEIGHT, group.size, kind == 0, mu, start, found[kind, g], own[kind, g])
+                searches = self.searches[2 * kind, g], self.searches[2 * kind + 1, g]
+                into = found[kind, g], own[kind, g]
+                take_cones(rows[kind, g], ends[kind, g], WEIGHT, group.size, kind == 0, *searches, *into)
         moves[1:3] = found - V
         moves[3] = R - _diagonals(z) + V
         step = np.empty_like(self.w)
@@ -420,10 +416,10 @@ def turn_of(M: Floats, r: int) -> tuple[float, Floats]:
     return float(values[-r:].sum()), np.hstack([turn, np.zeros((len(M), r - turn.shape[1]))])
 
 
-def plain_point(S: Floats, groups: Sequence[Group]) -> CoverPoint:
-    """Return the dual point that bounds each group by the largest eigenvalues of S alone."""
+def plain_point(S: Floats, case: CoverCase) -> CoverPoint:
+    """Return the dual point that bounds each group of a case by the largest eigenvalues of S alone."""
     parts, n = [], len(S)
-    for group in groups:
+    for group in (one.on(case.alive) for one in case.groups):
         m, block = len(group.alive), S[np.ix_(group.alive, group.alive)]
         none, turn = np.zeros(m), turn_of(block, group.count)[1]
         parts.append(GroupPoint(np.zeros((m, m)), none, none, none, none, none, np.zeros((m, 0)), turn))

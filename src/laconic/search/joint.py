@@ -17,14 +17,15 @@ may also move from one support to another. The best changes by their estimates a
 the value is made.
 
 **Starts.** They are the components given, dense components, their varimax rotations, random rotations of them, and
-components found one after the other among the features left. Power steps improve a start: U is the orthonormal matrix
-nearest to W with its small entries set to zero, and SU is the next W. In the end the best components are changed at
-random and improved again, until several such changes in succession fail.
+components found one after the other among the features left. Orthonormal ones start from disjoint ones, too. Power
+steps improve a start: U is the orthonormal matrix nearest to W with its small entries set to zero, and SU is the next
+W. In the end the best components are changed at random and improved again, until several such changes in succession
+fail.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -91,21 +92,43 @@ class JointProblem:
 
 
 def value_of(problem: JointProblem, vectors: Floats) -> float:
-    """Return the sum of u_t'Su_t over the columns of `vectors`."""
-    return float(np.einsum("ij,ij->", vectors, problem.covariance.product(vectors)))
+    """Return the sum of u_t'Su_t over the columns of `vectors`, which use features at hand."""
+    hand = problem.covariance.at_hand
+    own = vectors if hand is None else np.ascontiguousarray(vectors[hand])
+    return float(np.einsum("ij,ij->", own, problem.covariance.on_hand().product(own)))
 
 
 # Search among at most this many features first. What is found there is improved on all features.
 CORE, ROUNDS_OF_CORE = 512, 3
-# Random rotations of the dense components, and attempts to find components one after the other. There are fewer
-# rotations of orthonormal loadings, which take longer and gain more from random changes, and with more features.
-ROTATIONS, ROTATIONS_IF_ORTHONORMAL, ONE_BY_ONE = 24, 4, 12
-MANY, ROTATIONS_IF_MANY = 200, 6
-# Random changes of the best components in succession that may fail before the search ends. Orthonormal loadings with
-# many nonzeros take long, so that there this many nonzeros in all are changed.
-PATIENCE, PATIENCE_IF_ORTHONORMAL, PATIENCE_IF_MANY, NONZEROS_CHANGED = 100, 40, 6, 1000
-# Size of random changes, relative to loadings of equal size.
-NOISE, NOISE_IF_ORTHONORMAL = (0.4, 0.8), (0.2, 0.5)
+
+
+class _Effort(NamedTuple):
+    """How many starts and random changes there are.
+
+    Attributes
+    ----------
+    one_by_one
+        Attempts to find components one after the other.
+    rotations
+        Random rotations of the dense components.
+    patience
+        Random changes of the best components in succession that may fail before the search ends.
+    noise
+        The size of these changes, relative to loadings of equal size.
+    """
+
+    one_by_one: int
+    rotations: int
+    patience: int
+    noise: tuple[float, float]
+
+
+# Orthonormal loadings take longer. They start from the best disjoint ones, too, and gain most from random changes.
+USUAL, ORTHONORMAL = _Effort(12, 24, 100, (0.4, 0.8)), _Effort(3, 4, 25, (0.2, 0.5))
+# Large supports take longer: this many nonzeros are changed in all before the search ends.
+NONZEROS_CHANGED = 1000
+# With more than so many features, only this share of the starts and of the changes, and exchanges from the best few.
+MANY, SHARE_IF_MANY, IMPROVED_IF_MANY = 200, 0.25, 8
 # Power steps of one start at most. Most starts end earlier, at supports that no longer change.
 POWER_STEPS = 30
 # Accuracy of the dense components. Starts need no more.
@@ -122,8 +145,6 @@ NEWTON_STEPS, NEWTON_STEPS_OF_A_TRIAL = 30, 3
 MOST_ENTRIES, RENEWALS = 600, 3
 # Singular values below this are rounding.
 DEPENDENT = 1e-13
-# Projected power steps that estimate a non-negative component without one of its features.
-PROJECTED_STEPS = 5
 
 # Places of a support, which leave, or features, which join. Nothing does where it is -1.
 _Part: TypeAlias = Indices | int
@@ -183,7 +204,7 @@ def components_from(problem: JointProblem, start: Floats, beat: float) -> Floats
 def _from_core(search: "_Search", starts: Sequence[Floats]) -> None:
     """Search among promising features, improve on all, and add what that brings, until it brings nothing new."""
     problem = search.problem
-    core = np.unique(np.concatenate([search.promising(), *[np.flatnonzero(start.any(axis=1)) for start in starts]]))
+    core = search.promising(starts)
     for _ in range(ROUNDS_OF_CORE):
         S = DenseCovariance(problem.covariance.submatrix(core), semidefinite=problem.covariance.semidefinite)
         inner = _Search(replace(problem, covariance=S, forced=np.searchsorted(core, problem.forced)), search.seed)
@@ -198,7 +219,7 @@ def _from_core(search: "_Search", starts: Sequence[Floats]) -> None:
         used = np.concatenate(search.best.supports)
         if np.isin(used, core).all():
             return
-        core = np.unique(np.concatenate([core, used, search.near()]))
+        core = np.union1d(core, used)
 
 
 class _Search:
@@ -212,9 +233,15 @@ class _Search:
         sizes = problem.cardinalities[:1] if self.common else problem.cardinalities
         # The most that each support may have, and all together.
         self.sizes = sizes if problem.total is None else tuple(sorted(sizes, reverse=True))
-        self.room = min(sum(sizes), sum(sizes) if problem.total is None else problem.total)
+        limits = [sum(sizes), *([problem.total] if problem.total else []), *([self.n] if self.disjoint else [])]
+        self.room = min(limits)
         self.chooses_sizes = self.room < sum(sizes)
         self.rng = np.random.default_rng(seed)
+        share = SHARE_IF_MANY if self.n > MANY else 1.0
+        effort = ORTHONORMAL if self.orthogonal else USUAL
+        self.one_by_one, self.rotations = (int(share * count) for count in (effort.one_by_one, effort.rotations))
+        self.noise = effort.noise
+        self.patience = min(int(share * effort.patience), NONZEROS_CHANGED // self.room)
         self.least_gain = GAIN * float(np.abs(self.S.diagonal).max())
         self.known: dict[bytes, tuple[float, Floats]] = {}
         self.improved_before: set[bytes] = set()
@@ -223,7 +250,8 @@ class _Search:
     @property
     def best(self) -> _State:
         """The best components so far."""
-        assert self.found is not None
+        if self.found is None:
+            raise ValueError("No orthonormal components of these sizes use the features forced in; force fewer.")
         return self.found
 
     def offer(self, state: _State | None) -> None:
@@ -435,14 +463,15 @@ class _Search:
         p, block = z.shape[1], 0.5 * (columns[T] + columns[T].T)
         stay = np.ones((rows, len(T)))
         stay[np.arange(len(leave)), leave] = 0.0
-        if self.problem.nonnegative:
-            D, Z = _nearly_leading(block, z, stay[:, :, None])
-        else:
-            # A feature that leaves gets an eigenvalue below all others, and its own vector.
-            apart = block * stay[:, :, None] * stay[:, None, :]
-            apart[:, np.arange(len(T)), np.arange(len(T))] -= (1.0 - stay) * (2.0 * np.linalg.norm(block) + 1.0)
-            D, Z = eigh(apart)
-            D, Z = D[:, : -p - 1 : -1], Z[:, :, : -p - 1 : -1] * stay[:, :, None]
+        # A feature that leaves gets an eigenvalue below all others, and its own vector.
+        apart = block * stay[:, :, None] * stay[:, None, :]
+        apart[:, np.arange(len(T)), np.arange(len(T))] -= (1.0 - stay) * (2.0 * np.linalg.norm(block) + SMALLEST_NORMAL)
+        D, Z = eigh(apart)
+        D, Z = D[:, : -p - 1 : -1], Z[:, :, : -p - 1 : -1] * stay[:, :, None]
+        if self.problem.nonnegative and len(T) > 1:
+            for a, place in enumerate(leave):
+                D[a], Z[a, stay[a] > 0] = self._alone(np.delete(T, place))
+            D[-1], Z[-1] = self._alone(T)
         g = (columns @ Z).transpose(2, 0, 1).reshape(p, -1)
         if self.problem.nonnegative:
             g = np.maximum(g, 0.0)
@@ -450,34 +479,40 @@ class _Search:
         # Minus the smallest eigenvalue is the largest one of the matrix with all signs changed.
         joined = (known.sum(axis=0) + variances + added(-known, g, -variances)).reshape(rows, self.n)
         joined[:, T] = -np.inf
-        return np.hstack([joined, D.sum(axis=1, keepdims=True)]) - np.einsum("ip,ij,jp->", z, block, z)
+        value = float(np.einsum("ip,ij,jp->", z, block, z))
+        return np.hstack([joined, D.sum(axis=1, keepdims=True)]) - value
 
     def run(self, starts: Sequence[Floats]) -> None:
         """Search from these starts, from others, and from random changes of the best components."""
         self.offer(self.simple())
-        if self.orthogonal and not len(self.problem.forced):
-            # Disjoint supports are the simpler question. The answer to it is often good here, too.
-            simpler = _Search(replace(self.problem, question="disjoint"), self.seed)
+        problem, every = self.problem, len(self.problem.forced)
+        if self.orthogonal and min(self.sizes) > every and self.room >= (every + 1) * self.count:
+            # Disjoint supports without features forced in are the simpler question, and a good start.
+            sizes = tuple(size - every for size in problem.cardinalities)
+            total = None if problem.total is None else problem.total - every * self.count
+            simpler = replace(problem, question="disjoint", cardinalities=sizes, total=total, forced=problem.forced[:0])
+            disjoint = _Search(simpler, self.seed)
             try:
-                simpler.run(starts)
+                disjoint.run(starts)
             finally:
-                if simpler.found is not None:
-                    self.offer(self.on_largest(simpler.found.vectors))
+                if disjoint.found is not None:
+                    self.offer(self.on_largest(disjoint.found.vectors))
             self.offer(self.improved(self.best))
-        seen = set()
+        states: dict[bytes, _State] = {}
         for W in (*starts, *self.starts()):
             for state in (self.on_largest(W), self.on_largest(self.after_power_steps(W))):
-                if state is not None and (key := _key(state.supports)) not in seen:
-                    seen.add(key)
+                if state is not None:
                     self.offer(state)
-                    self.offer(self.improved(state))
-        failures, patience = 0, PATIENCE if self.n <= MANY else PATIENCE_IF_MANY
-        if self.orthogonal:
-            patience = min(patience, PATIENCE_IF_ORTHONORMAL, NONZEROS_CHANGED // self.room)
-        while failures < patience:
+                    states.setdefault(_key(state.supports), state)
+        best_first = sorted(states.values(), key=lambda state: -state.value)
+        for state in best_first if self.n <= MANY else best_first[:IMPROVED_IF_MANY]:
+            self.offer(self.improved(state))
+        failures = 0
+        while failures < self.patience:
+            self.tick()
             before, U = self.best, self.best.vectors
-            noise = self.rng.standard_normal(U.shape) / np.sqrt(np.maximum((U != 0).sum(axis=0), 1))
-            state = self.on_largest(U + self.rng.uniform(*(NOISE_IF_ORTHONORMAL if self.orthogonal else NOISE)) * noise)
+            change = self.rng.standard_normal(U.shape) / np.sqrt(np.maximum((U != 0).sum(axis=0), 1))
+            state = self.on_largest(U + self.rng.uniform(*self.noise) * change)
             if state is not None:
                 self.offer(self.improved(state))
             failures = 0 if self.best is not before else failures + 1
@@ -489,19 +524,19 @@ class _Search:
 
     def starts(self) -> Iterator[Floats]:
         """Yield directions to start from."""
-        dense = self._dense(2)[1]
+        dense = self._more_than_leading()
         leading_ones = dense[:, : self.count]
         yield leading_ones
-        yield assigned(varimax(leading_ones), self.sizes if len(self.sizes) == self.count else self.sizes * self.count)
-        for attempt in range(ONE_BY_ONE):
+        yield assigned(varimax(leading_ones), self.sizes * self.count if self.common else self.sizes)
+        for attempt in range(self.one_by_one):
             yield self._one_after_the_other(attempt)
-        rotations = ROTATIONS if self.n <= MANY else ROTATIONS_IF_MANY
-        for attempt in range(min(rotations, ROTATIONS_IF_ORTHONORMAL) if self.orthogonal else rotations):
+        for attempt in range(self.rotations):
             among = dense[:, : self.count + attempt % 3]
             yield among @ np.linalg.qr(self.rng.standard_normal((among.shape[1], self.count)))[0]
 
-    def _dense(self, more: int) -> tuple[Floats, Floats]:
-        return largest_eigenpairs(self.S, min(self.count + more, self.n), tolerance=ACCURACY_OF_DENSE)
+    def _more_than_leading(self) -> Floats:
+        """Return the dense components, and two more if there are any."""
+        return largest_eigenpairs(self.S, min(self.count + 2, self.n), tolerance=ACCURACY_OF_DENSE)[1]
 
     def _one_after_the_other(self, attempt: int) -> Floats:
         """Return components found one after the other on features left. After the first attempt, chance has a part."""
@@ -515,12 +550,7 @@ class _Search:
         for t in self.rng.permutation(self.count).tolist() if attempt else range(self.count):
             if not len(left):
                 break
-            one = Problem(
-                self.S.part(left),
-                min(int(sizes[t]), len(left)),
-                nonnegative=self.problem.nonnegative,
-                monitor=self.problem.monitor,
-            )
+            one = self._single(left, int(sizes[t]))
             columns = one.covariance.columns(np.arange(len(left)))
             supports, _ = power_supports(one, columns, max_iterations=POWER_STEPS, keep=8)
             rank = min(int(self.rng.geometric(0.4)) - 1, len(supports) - 1) if attempt else 0
@@ -529,43 +559,42 @@ class _Search:
             left = np.delete(left, support)
         return W
 
-    def promising(self) -> Indices:
+    def _single(self, features: Indices, size: int) -> Problem:
+        """Return the question about one component on some features."""
+        S, problem = self.S.part(features), self.problem
+        size = min(size, len(features))
+        return Problem(S, size, nonnegative=problem.nonnegative, monitor=problem.monitor)
+
+    def promising(self, starts: Sequence[Floats]) -> Indices:
         """Return features among which the best supports may be.
 
-        They are of large variance, of long columns, of large entries in dense components, and of the best supports for
-        single components among the features left.
+        They are of large variance, of long columns, of large entries in dense components, and those of the starts. If
+        there are none, the best supports for single components among the features left take their place.
         """
-        rankings = [self.S.diagonal, self.S.column_lengths(), *np.abs(self._dense(2)[1]).T]
+        self.tick()
+        rankings = [self.S.diagonal, self.S.column_lengths(), *np.abs(self._more_than_leading()).T]
         parts = [self.problem.forced, *[np.argsort(-ranking, kind="stable")[: CORE // 8] for ranking in rankings]]
+        parts += [np.flatnonzero(start.any(axis=1)) for start in starts]
         left = np.arange(self.n)
-        for t in range(self.count + 1):
+        for t in range(0 if starts else self.count):
             self.tick()
-            one = Problem(
-                self.S.part(left), min(self.sizes[t % len(self.sizes)], len(left)), monitor=self.problem.monitor
-            )
-            parts.append(left[Auto().solve(one).support])
+            parts.append(left[Auto().solve(self._single(left, self.sizes[t % len(self.sizes)])).support])
             left = np.setdiff1d(left, parts[-1])
-        return np.unique(np.concatenate(parts))
-
-    def near(self) -> Indices:
-        """Return the features of the largest entries of SU."""
-        return np.argsort(-(self.S.product(self.best.vectors) ** 2).sum(axis=1), kind="stable")[: CORE // 4]
+        return np.asarray(np.unique(np.concatenate([*parts, *self.best.supports])))
 
     def result(self) -> Floats:
         """Return the best components, ordered, the largest loading of each positive."""
         self.offer(self.simple() if self.found is None else None)
-        if self.found is None:
-            raise ValueError("No orthonormal components of these sizes use the features forced in; force fewer.")
-        U = self.found.vectors
+        U = self.best.vectors
         variances = np.einsum("ij,ij->j", U, self.S.product(U))
-        sizes, places = (0 if self.common else np.array(self.sizes)) * np.ones(self.count), np.zeros(self.count)
-        if self.problem.total is None:
-            places = -sizes
+        if self.common or self.problem.total is not None:
+            sizes = np.zeros(self.count) if self.common else (U != 0).sum(axis=0)
+            places = np.arange(self.count)
         else:
-            sizes = (U != 0).sum(axis=0)
-        # Components of given sizes keep the places of these; those of chosen sizes are put in the order of their sizes.
+            sizes = np.array(self.sizes)
+            places = np.argsort(-sizes, kind="stable")
         order = np.empty(self.count, dtype=np.intp)
-        order[np.argsort(places, kind="stable")] = np.lexsort((-variances, -sizes))
+        order[places] = np.lexsort((-variances, -sizes))
         U = U[:, order]
         first = (np.abs(U) >= (1 - 1e-9) * np.abs(U).max(axis=0)).argmax(axis=0)
         return np.asarray(U * np.sign(U[first, np.arange(self.count)]))
@@ -573,13 +602,3 @@ class _Search:
 
 def _key(supports: list[Indices]) -> bytes:
     return b"|".join(T.tobytes() for T in supports)
-
-
-def _nearly_leading(block: Floats, z: Floats, stay: Floats) -> tuple[Floats, Floats]:
-    """Return values and non-negative vectors after a few projected power steps, from z without what leaves."""
-    shift = max(-float(np.linalg.eigvalsh(block)[0]), 0.0)
-    Z = (z + z.max() / len(z)) * stay
-    for _ in range(PROJECTED_STEPS):
-        Z = np.maximum(block @ Z + shift * Z, 0.0) * stay
-        Z = Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), SMALLEST_NORMAL)
-    return np.einsum("bkp,kl,blp->bp", Z, block, Z), Z

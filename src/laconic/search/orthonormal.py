@@ -107,7 +107,7 @@ class Orthonormal:
         for t, T in enumerate(self.supports):
             gone = np.flatnonzero(self.of == t)[leaving[t]]
             C = Y @ Y[gone].T
-            own = np.maximum(C[gone, np.arange(len(gone))], SMALLEST_NORMAL)
+            own = np.maximum(C[gone, np.arange(len(gone))], DEPENDENT * np.abs(C).max(initial=0.0) + SMALLEST_NORMAL)
             d = np.hstack([-C * (x[gone] / own), np.zeros((len(x), 1))])
             loss = np.append(x[gone] ** 2 / own, 0.0)
             # What the constraints take from the slope: they hold to first order if the others follow the new entry.
