@@ -361,7 +361,7 @@ def test_ways_to_divide_a_total():
 
 
 def test_a_total_budget_may_be_divided_by_features():
-    """One of three components takes feature 2 of a total of 5. The other two have 4, at most 3 each, and at least one."""
+    """One of three components takes feature 2 of a total of 5. The other two share 4, at most 3 each."""
     case, ways = cover_case(DenseCovariance(np.eye(6)), (4, 4, 4), "disjoint", 5, NOBODY)
     assert ways == [(3, 1, 1), (2, 2, 1)]
     [whole] = case.groups
