@@ -1,7 +1,7 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
-The parts `large`, `ssvd`, `missing` and `wide` need 15 GB of disk, R, or half an hour. They, `choosing` and
-`resampling` run only if they are named.
+The parts `large`, `ssvd`, `missing` and `wide` need 15 GB of disk, R, or half an hour, and `joint` takes hours. They,
+`choosing` and `resampling` run only if they are named.
 """
 
 import importlib
@@ -16,6 +16,7 @@ TITLES = {
     "span": "Components together",
 }
 ON_REQUEST = {
+    "joint": "Joint questions",
     "choosing": "How many",
     "large": "Large data",
     "missing": "Missing values",
