@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.alone import add_line, run_alone
 from benchmarks.problems import BEST_KNOWN
 from laconic import SparsePCA
-from laconic.bounds.joint import eigenvalue_witness, prove_jointly
+from laconic.bounds.prove_jointly import eigenvalue_witness, prove_jointly
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_senate109
@@ -33,8 +33,8 @@ from laconic.proof.witness_cover import first_groups
 from laconic.proof.witness_joint import prove_joint
 from laconic.relaxations import L0Relaxation, RowLevels
 from laconic.relaxations.cover import Cover
-from laconic.search.joint import JointProblem, solve_jointly
 from laconic.search.problem import Problem
+from laconic.search.several import JointProblem, solve_jointly
 from laconic.search.span import Span, basis_of_span
 
 # Seconds for the search of one row, and for its proof if the row does not say otherwise.

@@ -988,7 +988,7 @@ class Cover:
         """Say whether there are no such components: too few features, or too many that must be used."""
         for one in self.groups:
             least = one.count if one.often == 1 else 1
-            if len(one.inside) > one.size or not one.inside <= one.alive or len(one.alive) < least:
+            if max(len(one.inside), 1) > one.size or not one.inside <= one.alive or len(one.alive) < least:
                 return True
         return len(frozenset().union(*(one.alive for one in self.groups))) < sum(one.count for one in self.groups)
 
@@ -1008,9 +1008,11 @@ class Cover:
         if one.count == 1 or self.question == "common":
             return without, self.changed(within).apart(g)
         left, k = one.count - 1, one.size
-        refuse(one.pairs != one.count * k, "A total number of nonzeros is not divided first.")
+        # The single component takes a nonzero of the total, and each of the others has one at least.
+        pairs = min(left * k, one.pairs - 1)
         single = one.but(count=1, pairs=k, often=1).holding({i})
-        others = one.but(count=left, pairs=left * k, often=left if self.question == "orthogonal" else 1)
+        others = one.but(count=left, size=min(k, pairs - left + 1), pairs=pairs)
+        others = others.but(often=left if self.question == "orthogonal" else 1)
         groups = [single if h == g else other for h, other in enumerate(self.groups)]
         return without, Cover(self.S, self.question, [*groups, others]).apart(g)
 

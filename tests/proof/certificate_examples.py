@@ -25,7 +25,7 @@ from laconic.proof.witness_joint import JointWitness, cover_case
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, ThresholdWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_steps import Again, ByRows, ByVariances, Step, StepsWitness
-from laconic.search.joint import JointProblem, solve_jointly
+from laconic.search.several import JointProblem, solve_jointly
 
 HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")

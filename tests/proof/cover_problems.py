@@ -253,12 +253,11 @@ def random_point(rng, case):
         F = rng.standard_normal((n, int(rng.integers(0, 3)))) * np.sqrt(some)
         return as_stored(CoverPoint(tuple(groups), F, rng.standard_normal(n) * some))
     S = np.ascontiguousarray(case.S.matrix[np.ix_(features, features)])
-    groups = [group.on(features) for group in case.groups]
     found = None
     if way < 0.9 and S.any():
         solver = Cover(most=int(rng.choice([10, 20, 60])))
-        found = solver.solve(S, groups, overlap=case.overlap, common=case.common)
-    point = plain_point(S, groups) if found is None else found.point
+        found = solver.solve(S, case)
+    point = plain_point(S, case) if found is None else found.point
     noise = float(rng.choice([0, 0, 1e-3, 0.1]))
 
     def changed(x):
@@ -344,12 +343,7 @@ class Planter:
             return (EMPTY,), []
         if is_first and self.ways is not None and rng.random() < 0.7:
             return (BY_SIZES,), [case.of_sizes(sizes) for sizes in self.ways]
-        spots = [
-            (int(i), g)
-            for g, group in enumerate(case.groups)
-            for i in np.setdiff1d(group.alive, group.inside)
-            if group.count == 1 or case.common or group.budget == group.count * group.size
-        ]
+        spots = [(int(i), g) for g, group in enumerate(case.groups) for i in np.setdiff1d(group.alive, group.inside)]
         if depth > 0 and spots and rng.random() < 0.8:
             i, g = spots[int(rng.integers(len(spots)))]
             without, within = case.divided(g, i)

@@ -358,3 +358,17 @@ def test_ways_to_divide_a_total():
             counts = sorted((k + 1 for k in some), reverse=True)
             if sum(counts) <= total and all(np.array(counts) <= limits):
                 assert any((np.array(counts) <= way).all() for way in found)
+
+
+def test_a_total_budget_may_be_divided_by_features():
+    """One of three components takes feature 2 of a total of 5. The other two share 4, at most 3 each."""
+    case, ways = cover_case(DenseCovariance(np.eye(6)), (4, 4, 4), "disjoint", 5, NOBODY)
+    assert ways == [(3, 1, 1), (2, 2, 1)]
+    [whole] = case.groups
+    assert (whole.count, whole.size, whole.budget) == (3, 3, 5)
+    _, within = case.divided(0, 2)
+    single, rest = within.groups
+    assert (single.count, single.size, single.budget, single.inside.tolist()) == (1, 3, 3, [2])
+    assert (rest.count, rest.size, rest.budget, rest.alive.tolist()) == (2, 3, 4, [0, 1, 3, 4, 5])
+    tree = CoverTree(case, 3.0, Monitor(), lambda _: 3.0).run()
+    assert 3 <= min(both(Question(np.eye(6), "disjoint", (4, 4, 4), 5, NOBODY), tree.witness)) <= 3.001

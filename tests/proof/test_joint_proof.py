@@ -11,7 +11,7 @@ from cover_problems import Question
 from forging import checker
 
 from laconic import verify
-from laconic.bounds.joint import eigenvalue_witness as span_witness
+from laconic.bounds.prove_jointly import eigenvalue_witness as span_witness
 from laconic.core.words import several_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance
 from laconic.covariance.make import Recipe

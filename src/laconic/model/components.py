@@ -23,8 +23,8 @@ from laconic.covariance.screening import widened
 from laconic.model.joint import ACCURACY, Jointly, each_of, fewest_that_keep, first_start, solve_together
 from laconic.model.settings import Sizes, by_default, forced_places, joint_of, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
-from laconic.search.joint import JointProblem
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
+from laconic.search.several import JointProblem
 from laconic.search.support import EQUAL, finish, leading
 
 if TYPE_CHECKING:

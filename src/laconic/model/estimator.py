@@ -48,8 +48,8 @@ from laconic.model.settings import (
     sizes_of,
 )
 from laconic.proof.gate import relative_gap
-from laconic.search.joint import Question
 from laconic.search.problem import Status
+from laconic.search.several import Question
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99

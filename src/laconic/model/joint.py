@@ -1,6 +1,6 @@
 """Several components found together, with one bound for all: `SparsePCA(joint=...)`.
 
-The search is `laconic.search.joint`, or `laconic.search.span` for components whose span counts. It begins with
+The search is `laconic.search.several`, or `laconic.search.span` for components whose span counts. It begins with
 components that were found one after the other, and knows the features at hand. The bound is about all features.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.joint import JointBound, prove_jointly
+from laconic.bounds.prove_jointly import JointBound, prove_jointly
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Stop, warn
 from laconic.core.rounding import sum_up
@@ -22,8 +22,8 @@ from laconic.covariance.make import Made
 from laconic.proof import Certificate, certify
 from laconic.proof.certificate import lower_of
 from laconic.proof.gate import relative_gap
-from laconic.search.joint import JointProblem, Question, solve_jointly
 from laconic.search.problem import Problem, Solution, Status, stopped_or
+from laconic.search.several import JointProblem, Question, solve_jointly
 from laconic.search.span import Span, basis_of_span, canonical
 from laconic.search.support import signed
 

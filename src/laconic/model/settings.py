@@ -32,8 +32,8 @@ from laconic.model.bend import bend_of
 from laconic.search import Thresholding
 from laconic.search.auto import FewStarts
 from laconic.search.greedy import cut_off
-from laconic.search.joint import Question
 from laconic.search.problem import Problem, Solution, Solver, Status, abilities_of
+from laconic.search.several import Question
 from laconic.search.support import Incumbent
 
 if TYPE_CHECKING:

@@ -276,7 +276,7 @@ class CoverCase:
     def empty(self) -> bool:
         """Whether there are no such components."""
         for group in self.groups:
-            fits = len(group.inside) <= group.size and bool(np.isin(group.inside, group.alive).all())
+            fits = max(len(group.inside), 1) <= group.size and bool(np.isin(group.inside, group.alive).all())
             if not fits or not len(group.alive) or (group.most == 1 and len(group.alive) < group.count):
                 return True
         return len(self.alive) < sum(group.count for group in self.groups)
@@ -312,25 +312,22 @@ class CoverCase:
 
     def divided(self, g: int, feature: int) -> tuple["CoverCase", "CoverCase"]:
         """Return the components of which none in group g uses a feature, and those of which one does."""
-        group, one = self._open(g, feature), np.array([feature])
+        group, one = self.groups[g] if 0 <= g < len(self.groups) else None, np.array([feature])
+        if group is None or feature not in group.alive or feature in group.inside:
+            raise ValueError(f"A node of the tree is not divided correctly: feature {feature} is not open.")
         without, groups = list(self.groups), list(self.groups)
         without[g] = group.without(one)
         if group.count > 1 and not self.common:
             k, count = group.size, group.count - 1
-            rest = replace(group, count=count, budget=count * k, most=count if self.overlap else 1)
+            # Of a total budget, the one component uses at least this feature, and each of the others one.
+            budget = min(count * k, group.budget - 1)
+            size, most = min(k, budget - count + 1), count if self.overlap else 1
+            rest = replace(group, count=count, size=size, budget=budget, most=most)
             groups[g] = replace(group, count=1, budget=k, most=1).within(one)
             groups.append(rest)
         else:
             groups[g] = group.within(one)
         return self._of(without), self._of(self._apart(groups, g))
-
-    def _open(self, g: int, feature: int) -> Group:
-        group = self.groups[g] if 0 <= g < len(self.groups) else None
-        if group is None or feature not in group.alive or feature in group.inside:
-            raise ValueError(f"A node of the tree is not divided correctly: feature {feature} is not open.")
-        if group.count > 1 and not self.common and group.budget != group.count * group.size:
-            raise ValueError("A node of the tree with a total budget must be divided by sizes first.")
-        return group
 
     @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
     def bounded(self, point: CoverPoint) -> Proved:

@@ -5,14 +5,14 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from laconic.bounds.joint import prove_jointly
 from laconic.bounds.prove import Exact
+from laconic.bounds.prove_jointly import prove_jointly
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_pitprops
 from laconic.proof.witness_joint import cover_case, prove_joint
-from laconic.search.joint import JointProblem, solve_jointly, value_of
 from laconic.search.problem import Status
+from laconic.search.several import JointProblem, solve_jointly, value_of
 from matrices import gaussian
 
 

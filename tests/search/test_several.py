@@ -9,7 +9,7 @@ from helpers import best_nonnegative
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import load_pitprops
-from laconic.search.joint import JointProblem, solve_jointly, value_of
+from laconic.search.several import JointProblem, solve_jointly, value_of
 
 REACHED = 1 - 1e-8
 

@@ -14,8 +14,8 @@ from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
 from laconic.proof.witness import ProofError, Proved
 from laconic.proof.witness_cover import CoverWitness, Group
 from laconic.proof.witness_joint import JointWitness, cover_case, prove_joint
-from laconic.search.joint import JointProblem, components_from, value_of
 from laconic.search.problem import Status, how_it_ended
+from laconic.search.several import JointProblem, components_from, value_of
 
 # Relative accuracy of eigenvalues. The proof corrects for it, so it costs a little of the bound and never its truth.
 ACCURACY_OF_EIGENVALUES = 1e-9
