@@ -266,7 +266,7 @@ def relaxations() -> str:
 
 def per_cent(gap: float) -> str:
     """Return a gap in percent; that of an optimal value is 0."""
-    return "0" if gap <= OPTIMAL else f"{100 * gap:.2g}"
+    return "0" if gap <= OPTIMAL else f"{100 * gap:.0f}" if gap >= 0.1 else f"{100 * gap:.2g}"
 
 
 def cells_of(row: Row, r: dict[str, Any]) -> list[str]:
