@@ -318,13 +318,13 @@ class CoverTree:
 
     def _chosen(self, node: _Node) -> tuple[int, int]:
         """Return the group and the feature that divide a node: the largest weight that is not settled."""
-        best = (-1.0, 0, 0)
-        features = node.case.alive
+        assert node.weights is not None
+        best, features, contested = (-1.0, 0, 0), node.case.alive, node.case.contested
         for g, group in enumerate(node.case.groups):
-            if group.settled or node.weights is None:
+            places = np.flatnonzero(group.is_free & (np.isin(group.alive, contested) | (not group.settled)))
+            if not len(places):
                 continue
             z = node.weights[g][np.searchsorted(features, group.alive)] / group.most
-            places = np.flatnonzero(group.is_free)
             place = places[int(np.argmax(z[places]))]
             if float(z[place]) > best[0] + 1e-9:
                 best = (float(z[place]), g, int(group.alive[place]))
