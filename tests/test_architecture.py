@@ -58,7 +58,7 @@ def modules():
 
 def test_no_file_name_stands_for_two_things():
     names = [file.stem for file in SOURCE.rglob("*.py") if file.stem != "__init__"]
-    assert {name for name in names if names.count(name) > 1} <= {"joint", "rows"}
+    assert {name for name in names if names.count(name) > 1} <= {"rows"}
 
 
 def imports_of(file):

@@ -303,7 +303,7 @@ def test_features_forced_in():
     assert {2, 5} <= set(model.supports_[0].tolist())
     assert "with features 2 and 5 hold " in model._together.verdict
     free = SparsePCA(2, cardinality=4, joint="orthogonal", forced_in=[2]).fit_covariance(S)
-    checked(free, S)
+    assert verify(checked(free, S), S)
     assert all(2 in support for support in free.supports_)
 
 
