@@ -193,8 +193,9 @@ def found(problem: JointProblem) -> np.ndarray:
         warnings.simplefilter("ignore")
         start = SparsePCA(cardinality=sizes, proof=None).fit_covariance(S).components_
     if problem.question == "span":
-        one = Problem(S, max(sizes), monitor=problem.monitor)
-        return Span().solve(one, problem.cardinalities, start.T)
+        others = [replace(problem, question=question) for question in ("disjoint", "orthogonal")]
+        starts = [start.T, *(solve_jointly(other, [start.T]) for other in others)]
+        return Span().solve(Problem(S, max(sizes), monitor=problem.monitor), problem.cardinalities, *starts)
     return solve_jointly(problem, [np.ascontiguousarray(start.T)])
 
 
