@@ -29,8 +29,7 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_senate109
 from laconic.methods import Exact
-from laconic.proof.witness_cover import first_groups
-from laconic.proof.witness_joint import prove_joint
+from laconic.proof.witness_joint import cover_case, prove_joint
 from laconic.relaxations import L0Relaxation, RowLevels
 from laconic.relaxations.cover import Cover
 from laconic.search.problem import Problem
@@ -193,8 +192,9 @@ def found(problem: JointProblem) -> np.ndarray:
         warnings.simplefilter("ignore")
         start = SparsePCA(cardinality=sizes, proof=None).fit_covariance(S).components_
     if problem.question == "span":
-        one = Problem(S, max(sizes), monitor=problem.monitor)
-        return Span().solve(one, problem.cardinalities, start.T)
+        others = [replace(problem, question=question) for question in ("disjoint", "orthogonal")]
+        starts = [start.T, *(solve_jointly(other, [start.T]) for other in others)]
+        return Span().solve(Problem(S, max(sizes), monitor=problem.monitor), problem.cardinalities, *starts)
     return solve_jointly(problem, [np.ascontiguousarray(start.T)])
 
 
@@ -255,8 +255,8 @@ def relaxations() -> str:
     with threadpool_limits(1):
         for data, k in ONE:
             S, best = load_benchmark(data).covariance, BEST_KNOWN[data][k]
-            groups = first_groups((k,), np.arange(len(S)), np.empty(0, dtype=np.intp), common=True, overlap=True)
-            cover = Cover(most=1000).solve(S, groups, overlap=True, common=True)
+            case, _ = cover_case(DenseCovariance(S), (k,), "common", None, np.empty(0, dtype=np.intp))
+            cover = Cover(most=3000, patience=40).solve(S, case)
             assert cover is not None
             others = [RowLevels().solve(S, k).estimate, L0Relaxation().solve(S, k).estimate]
             cells = " | ".join(f"{abs(100 * (bound / best - 1)):.3f}" for bound in (*others, cover.estimate))

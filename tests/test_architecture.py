@@ -36,7 +36,7 @@ OPENED_WHEN_CALLED = {("model", "report")}
 # `verify` recomputes bounds with none of the code below this room.
 TRUST_LINE = "proof"
 # The lines of code that `import laconic.proof.verify` loads: what `verify` relies on. The aim is 7500.
-TRUSTED_LINES = 8800
+TRUSTED_LINES = 8900
 
 
 def allowed_rooms(room):
@@ -58,7 +58,7 @@ def modules():
 
 def test_no_file_name_stands_for_two_things():
     names = [file.stem for file in SOURCE.rglob("*.py") if file.stem != "__init__"]
-    assert {name for name in names if names.count(name) > 1} <= {"joint", "rows"}
+    assert {name for name in names if names.count(name) > 1} <= {"rows"}
 
 
 def imports_of(file):

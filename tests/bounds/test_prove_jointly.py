@@ -132,7 +132,7 @@ def test_a_gap_a_limit_of_nodes_and_no_time():
     assert value <= loose.proved.value <= value * 1.061
     _, few = prove_jointly(problem, found, Exact(node_limit=5))
     assert few.status is Status.NODE_LIMIT
-    stopped = problem_of(S, "orthogonal", (5, 5, 5), monitor=Monitor(0.5))
+    stopped = problem_of(S, "orthogonal", (5, 5, 5), monitor=Monitor(1.5))
     _, bound = prove_jointly(stopped, found, "exact")
     assert bound.status is Status.TIME_LIMIT
     assert value <= bound.proved.value < np.linalg.eigvalsh(S)[-3:].sum()

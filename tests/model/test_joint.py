@@ -15,7 +15,7 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods import Penalized
-from laconic.search import joint, span
+from laconic.search import several, span
 
 QUESTIONS = ["common", "disjoint", "orthogonal", "span"]
 PITPROPS = load_pitprops().covariance
@@ -303,7 +303,7 @@ def test_features_forced_in():
     assert {2, 5} <= set(model.supports_[0].tolist())
     assert "with features 2 and 5 hold " in model._together.verdict
     free = SparsePCA(2, cardinality=4, joint="orthogonal", forced_in=[2]).fit_covariance(S)
-    checked(free, S)
+    assert verify(checked(free, S), S)
     assert all(2 in support for support in free.supports_)
 
 
@@ -412,7 +412,7 @@ def test_ctrl_c_in_the_search_keeps_a_whole_answer(monkeypatch, question):
         raise KeyboardInterrupt
 
     X = rows()
-    monkeypatch.setattr(joint._Search, "improved", interrupted)
+    monkeypatch.setattr(several._Search, "improved", interrupted)
     model = SparsePCA(3, cardinality=4, joint=question).fit(X)
     assert all("Interrupted" in verdict for verdict in model.verdicts_)
     assert verify(checked(model, np.cov(X.T)), X)

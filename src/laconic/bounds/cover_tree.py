@@ -202,12 +202,17 @@ class CoverTree:
                 # Nothing in it is better, or it cannot be divided and its bound stays.
                 return
             before = node.case.open
-            if relaxed and not self.monitor.is_over:
+            # A total budget is divided by sizes first: what features are fixed is known better then.
+            if relaxed and not self.monitor.is_over and not self._is_budget(node):
                 self._fix(node)
             if not relaxed or self._over or not (node.case.settled or node.case.open <= (1 - SHRINKS) * before):
                 heappush(self.heap, (-node.bound, self.nodes, node))
                 return
             relaxation = BELOW
+
+    def _is_budget(self, node: _Node) -> bool:
+        """Whether a node is to be divided by the numbers of nonzeros."""
+        return self.ways is not None and node.case is self.first
 
     def _relax(self, node: _Node, relaxation: Cover) -> bool:
         """Bound a node by a dual point; return whether there was time for that."""
@@ -297,7 +302,7 @@ class CoverTree:
     def _divide(self, node: _Node) -> None:
         """Divide a node, and process its parts."""
         case, branch = node.case, node.branch
-        if self.ways is not None and case is self.first:
+        if self.ways is not None and self._is_budget(node):
             branch.end = (BY_SIZES,)
             branch.children = [_Branch(case.of_sizes(sizes)) for sizes in self.ways]
             for child in branch.children:
@@ -318,13 +323,13 @@ class CoverTree:
 
     def _chosen(self, node: _Node) -> tuple[int, int]:
         """Return the group and the feature that divide a node: the largest weight that is not settled."""
-        best = (-1.0, 0, 0)
-        features = node.case.alive
+        assert node.weights is not None
+        best, features, contested = (-1.0, 0, 0), node.case.alive, node.case.contested
         for g, group in enumerate(node.case.groups):
-            if group.settled or node.weights is None:
+            places = np.flatnonzero(group.is_free & (np.isin(group.alive, contested) | (not group.settled)))
+            if not len(places):
                 continue
             z = node.weights[g][np.searchsorted(features, group.alive)] / group.most
-            places = np.flatnonzero(group.is_free)
             place = places[int(np.argmax(z[places]))]
             if float(z[place]) > best[0] + 1e-9:
                 best = (float(z[place]), g, int(group.alive[place]))

@@ -216,8 +216,19 @@ def _found(part: JointProblem, starts: Sequence[Floats], seed: int) -> Floats:
     """Return components in the columns of an array, as the search finds them among the features at hand."""
     if part.question != "span":
         return solve_jointly(part, starts, seed=seed)
+    # Components that are disjoint or orthogonal have a span, too. A part of the time is for each of these searches.
+    others: list[Question] = ["orthogonal"]
+    if not len(part.forced) and sum(part.cardinalities) <= part.covariance.n_features:
+        others.append("disjoint")
+    found = [*starts]
+    for place, question in enumerate(others):
+        narrower = replace(part, question=question, monitor=part.monitor.part(len(others) + 1 - place))
+        try:
+            found.append(solve_jointly(narrower, starts, seed=seed))
+        except ValueError:
+            continue  # no such components contain the features forced in
     one = Problem(part.covariance, max(part.cardinalities), part.forced, monitor=part.monitor)
-    return Span(seed=seed).solve(one, part.cardinalities, starts[0])
+    return Span(seed=seed).solve(one, part.cardinalities, *found)
 
 
 def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> Jointly:

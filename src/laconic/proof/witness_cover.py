@@ -282,9 +282,16 @@ class CoverCase:
         return len(self.alive) < sum(group.count for group in self.groups)
 
     @property
+    def contested(self) -> Indices:
+        """The features that several groups may use, of which only one can: none if components may share features."""
+        alive = np.concatenate([group.alive for group in self.groups])
+        features, counts = np.unique(alive, return_counts=True)
+        return features[counts > 1] if not (self.overlap or self.common) else features[:0]
+
+    @property
     def settled(self) -> bool:
         """Whether nothing is left to decide in any group."""
-        return all(group.settled for group in self.groups)
+        return all(group.settled for group in self.groups) and not len(self.contested)
 
     @property
     def open(self) -> int:

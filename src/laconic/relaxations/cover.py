@@ -55,6 +55,8 @@ from laconic.relaxations.row_steps import say_if_slow, take_cones
 # Stiffness of the splitting, in units of the root mean square of the eigenvalues, and at least in units of the largest
 # variance. Found by trial on matrices of 13 to 101 features.
 STIFFNESS, LEAST_STIFFNESS = 1.6, 1.5
+# The stiffness for a matrix of zeros.
+SMALLEST_STIFFNESS = 1e-3
 # How much the squared distance of a copy of z counts.
 WEIGHT = 0.005
 # Steps between two computations of the bound.
@@ -259,7 +261,8 @@ class _Splitting:
         self.pairs = pairs if not self.alive.all() else None
         diagonal = float(S.diagonal().max(initial=0.0))
         if start is None:
-            self.stiffness = max(STIFFNESS * float(np.linalg.norm(S)) / n**0.5, LEAST_STIFFNESS * diagonal)
+            root_mean_square = float(np.linalg.norm(S)) / n**0.5
+            self.stiffness = max(STIFFNESS * root_mean_square, LEAST_STIFFNESS * diagonal, SMALLEST_STIFFNESS)
             z = self.upper * (self.budget / np.maximum(self.upper.sum(axis=1), 1.0))[:, None]
             V = np.zeros((self.count, n, n))
             V[:, np.arange(n), np.arange(n)] = z * (self.r / self.budget)[:, None]

@@ -12,7 +12,7 @@ that are independent, so that the best components stay the same.
 Components that hold the most variance together: many quick starts, and the best of them improved to the end.
 The starts are
 
-    the components found one after the other,
+    the components found one after the other, and better ones that are disjoint or orthogonal,
     the dense components, rotated by varimax or not: the objective does not change under rotation,
     some random rotations of the dense components, and the rotated ones with random weights on their loadings.
 
@@ -46,7 +46,7 @@ Directions of T that lie nearly in the span of the others (`APART`) are left out
 the smallest eigenvalues.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -422,12 +422,12 @@ class Span:
 
     name: ClassVar[str] = "span"
 
-    def solve(self, problem: Problem, cardinalities: tuple[int, ...], found_before: Floats) -> Floats:
+    def solve(self, problem: Problem, cardinalities: tuple[int, ...], *found_before: Floats) -> Floats:
         """Return components of these sizes as unit columns, never worse than those in the columns of `found_before`.
 
         If the search is stopped, they are the best so far.
         """
-        best = state_of(problem.covariance, found_before)
+        best = max((state_of(problem.covariance, found) for found in found_before), key=lambda state: state.value)
         states: list[State] = []
         with problem.monitor.watch():
             seen: dict[bytes, float] = {}
@@ -449,10 +449,11 @@ class Span:
         return best.vectors
 
     def _starts(
-        self, covariance: Covariance, cardinalities: tuple[int, ...], found_before: Floats
+        self, covariance: Covariance, cardinalities: tuple[int, ...], found_before: Sequence[Floats]
     ) -> Iterator[tuple[Floats, bool]]:
         """Yield starts, and whether their number of nonzeros falls step by step."""
-        yield found_before, False
+        for found in found_before:
+            yield found, False
         values, dense = largest_eigenpairs(covariance, len(cardinalities), tolerance=ACCURACY_OF_DENSE)
         # Squared loadings of these add up to variances.
         scaled = dense * _deviations(values)
