@@ -197,11 +197,17 @@ def test_functions_of_a_model_say_what_they_do_not_do(question):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_single_component_has_no_others(question):
     plain = SparsePCA(cardinality=4).fit(rows())
-    for settings in ({}, {"cardinality": {"total": 4}} if question in ("disjoint", "orthogonal") else {}):
+    total = {"n_components": 1, "cardinality": {"total": 4}}
+    for settings in ({}, total if question in ("disjoint", "orthogonal") else {}):
         model = SparsePCA(**{"cardinality": 4, "joint": question} | settings).fit(rows())
         assert model.verdicts_ == plain.verdicts_
         assert np.array_equal(model.components_, plain.components_)
         assert model._together.verdict == plain._together.verdict
+
+
+def test_a_total_needs_a_number_of_components():
+    with pytest.raises(ValueError, match="say how many with n_components="):
+        SparsePCA(cardinality={"total": 4}, joint="disjoint").fit(rows())
 
 
 # The truth, written apart from the package.

@@ -218,8 +218,9 @@ class CoverTree:
         """Bound a node by a dual point; return whether there was time for that."""
         case = node.case
         S = np.ascontiguousarray(self.S[np.ix_(case.alive, case.alive)])
-        if case.settled and (case.common or not case.overlap):
-            # The eigenvalues of the supports are the value.
+        apart = len(case.alive) == sum(group.count * len(group.alive) for group in case.groups)
+        if case.settled and (case.common or not case.overlap or apart):
+            # The largest eigenvalues of the supports are the value.
             point = plain_point(S, case)
         else:
             known = self.value + 0.5 * self.gap * abs(self.value)

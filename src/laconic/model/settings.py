@@ -321,6 +321,8 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     if is_share(k):
         return Sizes(count, None, float(k))
     if is_total(k):
+        if model.n_components is None:
+            raise ValueError(f"cardinality={k!r} is for several components: say how many with n_components=.")
         total = k["total"]
         most = n if joint in (None, "disjoint") else count * n
         if not count <= total <= most:

@@ -30,9 +30,11 @@ last one holds because |X_i|_2^2 <= X_ii z_i makes (X_ii, rest of the row) a vec
 (z_i / 2, 0). Further <FF', sum X_g> <= |F|^2 and sum_g e'z_g <= sum e.
 
 Row levels and row norms (`laconic.relaxations.rows`) are the same rows with a z of their own each, and without
-X <= Diag(z). The constraint X <= Diag(z) appears in Dey, Mazumder and Wang (2022) and in Li and Xie (2024) for one
-component; the shared z, the groups and the bound from any dual point are of this package. On every matrix that was
-tried, the bound for one component is at most that of the l0 relaxation (`laconic.relaxations.l0`).
+X <= Diag(z). Li and Xie (2024) have both kinds of rows for one component. Cory-Wright and Pauphilet (2026) bound
+orthogonal components with a matrix for each of them and sum_t X_t <= Diag(w), w = min(1, sum_t z_t). That is stronger
+than X <= Diag(z) here; one matrix for components that are alike, and a bound from any dual point, are of this package.
+On every matrix that was tried, the bound for one component is at most that of the l0 relaxation
+(`laconic.relaxations.l0`).
 
 **Method.** Douglas and Rachford's splitting, with five kinds of copies: X in the set of matrices with eigenvalues from
 0 to 1 and the trace r_g, R = Diag(z) - X >= 0, rows on cones for levels and for norms, each with its copy of z, and the
