@@ -183,6 +183,8 @@ class CoverTree:
                 self.monitor.tick(stage, best=self.value, bound=-self.heap[0][0])
                 with self.monitor.hidden():
                     self._divide(heappop(self.heap)[2])
+            if self.monitor.is_over:
+                self.monitor.tick()  # notes why it stopped
         cases, numbers, proved = self.root.written()
         witness = CoverWitness(
             np.array(cases, dtype=np.intp), np.concatenate([np.empty(0), *numbers]).astype(np.float32)
