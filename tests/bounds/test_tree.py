@@ -260,7 +260,7 @@ LITERATURE = {
     "Eisen1": {5: 14.07570594, 10: 17.33549909, 15: 17.5842935, 20: 17.71946105, 30: 17.89625838, 50: 18.06858927},
     "lymphoma500": {5: 4300.496760, 10: 6008.741115, 20: 9082.157838},
 }
-LONG = {"communities": {30, 50}, "lymphoma500": {10, 20}, "Eisen1": {10, 15, 20, 30}}
+LONG = {"communities": {30, 50}, "miniBoone": {10}, "lymphoma500": {10, 20}, "Eisen1": {10, 15, 20, 30}}
 CASES = [
     pytest.param(name, k, value, marks=[pytest.mark.slow] if k in LONG.get(name, ()) else [])
     for name, found in LITERATURE.items()
