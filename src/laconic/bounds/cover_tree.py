@@ -153,7 +153,6 @@ class CoverTree:
         self.first, self.value, self.monitor, self.offer, self.ways = first, value, monitor, offer, ways
         self.gap, self.work, self.node_limit = max(gap, ROUNDING), work, node_limit
         self.S = first.S.matrix
-        self.count = sum(group.count for group in first.groups)
         self.nodes = 0
         self.done = 0.0
         self.root = _Branch(first)
@@ -161,7 +160,7 @@ class CoverTree:
 
     @property
     def beat(self) -> float:
-        """What is bounded by this is of no interest."""
+        """Components of this value or less are of no interest."""
         return self.value + self.gap * abs(self.value)
 
     @property
@@ -201,7 +200,7 @@ class CoverTree:
                 self.value = max(self.value, self.offer([(group, group.alive) for group in node.case.groups]))
             relaxed = self._relax(node, LEAF if settled else relaxation)
             if relaxed and (settled or node.bound <= self.beat):
-                # Nothing in it is better, or it cannot be divided and its bound stays.
+                # The node holds nothing better, or it cannot be divided and its bound stays.
                 return
             before = node.case.open
             # A total budget is divided by sizes first: what features are fixed is known better then.

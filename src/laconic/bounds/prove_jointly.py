@@ -23,6 +23,8 @@ ACCURACY_OF_EIGENVALUES = 1e-9
 MOST_FOR_THRESHOLD, THRESHOLDS = 2000, 12
 # The cover is solved for at most this many features.
 MOST_FOR_COVER = 1600
+# A fast proof has less work than this, and ends with the cheap bounds.
+LEAST_WORK = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ def prove_jointly(problem: JointProblem, vectors: Floats, proof: Proof | None) -
     value = value_of(problem, vectors)
     closed = best is not None and best.proved.value - value <= PROVED / 2 * abs(value)
     S = problem.covariance
-    if effort.work < _LEAST_WORK or closed or problem.monitor.stopped is not None:
+    if effort.work < LEAST_WORK or closed or problem.monitor.stopped is not None:
         return vectors, best
     if S.at_hand is not None or S.n_features > MOST_FOR_COVER:
         if best is not None:
@@ -61,10 +63,6 @@ def prove_jointly(problem: JointProblem, vectors: Floats, proof: Proof | None) -
             best = JointBound(best.witness, best.proved, Status.TOO_MANY, note)
         return vectors, best
     return _by_tree(problem, vectors, value, effort, best)
-
-
-# A fast proof has less work than this, and ends with the cheap bounds.
-_LEAST_WORK = 1e8
 
 
 def _proved(problem: JointProblem, witness: JointWitness | CoverWitness) -> JointBound | None:

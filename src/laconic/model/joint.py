@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ACCURACY = 1e-3
 # A share of variance may be missed by this, relative to the target: rounding errors of eigenvalues are smaller.
 ROUNDING = 1e-10
-# What a component is compared with, beside the other components as they are.
+# The components that each one is compared with, while the others stay as they are.
 RIVALS = {
     "common": "no component on the same number of common features",
     "disjoint": "no component of this size on other features",

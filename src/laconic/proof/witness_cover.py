@@ -236,7 +236,7 @@ def ways_to_divide(total: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]
             return
         after = len(limits) - place - 1
         for k in range(min(most, limits[place], left - after), 0, -1):
-            # What is left must fit into the sizes that follow, unless all limits are reached.
+            # The rest must fit into the sizes that follow, unless all limits are reached.
             room = sum(min(k, limit) for limit in limits[place + 1 :])
             if left - k <= room:
                 for others in rest(left - k, place + 1, k):
@@ -326,7 +326,7 @@ class CoverCase:
         without[g] = group.without(one)
         if group.count > 1 and not self.common:
             k, count = group.size, group.count - 1
-            # Of a total budget, the one component uses at least this feature, and each of the others one.
+            # The component uses at least this feature of a total budget, and each of the others uses one.
             budget = min(count * k, group.budget - 1)
             size, most = min(k, budget - count + 1), count if self.overlap else 1
             rest = replace(group, count=count, size=size, budget=budget, most=most)

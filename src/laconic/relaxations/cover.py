@@ -120,7 +120,7 @@ class CoverState:
         """Return the state after one of the `count` components of group g becomes a group; the others come last."""
         W, w, V, z = self.matrices, self.vectors, self.V, self.z
         if len(V) == 1:
-            # What limits one group couples several.
+            # The limits of one group become the coupling of several.
             if overlap:
                 W = np.concatenate([W, V[None] - self.above])
                 W[0] += self.above
