@@ -13,7 +13,7 @@ from laconic.core.eigenvalues import eigh
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
 from laconic.proof.witness import ProofError, Proved
 from laconic.proof.witness_cover import CoverWitness, Group
-from laconic.proof.witness_joint import JointWitness, cover_case, prove_joint
+from laconic.proof.witness_joint import JointWitness, cover_case, prove_joint, threshold_cost
 from laconic.search.problem import Status, how_it_ended
 from laconic.search.several import JointProblem, components_from, value_of
 
@@ -84,15 +84,11 @@ def _cheap(problem: JointProblem) -> Iterator[JointWitness]:
     """Yield witnesses by the trace and eigenvalues, and by a threshold."""
     S, r = problem.covariance, problem.count
     yield eigenvalue_witness(S, r)
-    n, K = S.n_features, problem.total or sum(problem.cardinalities)
-    if S.at_hand is not None or n > MOST_FOR_THRESHOLD:
+    if S.at_hand is not None or S.n_features > MOST_FOR_THRESHOLD:
         return
     matrix = S.matrix
     variances, size = np.diag(matrix.diagonal()), np.abs(matrix - np.diag(matrix.diagonal()))
-    cost = float(K - r)
-    if problem.question in ("common", "span"):
-        k = min(problem.cardinalities[0] if problem.question == "common" else K, n)
-        cost = max(q * (k - 1) * max(k - q, 0) for q in range(1, r + 1)) ** 0.5
+    cost = threshold_cost(problem.question, problem.cardinalities, problem.total, S.n_features)
 
     def shrunk(t: float) -> Floats:
         return np.asarray(variances + np.sign(matrix) * np.maximum(size - t, 0.0))

@@ -180,16 +180,19 @@ def _plain(
     by_trace = sum_up([*largest(S.variances, count), lacking(S, count)])
     found = [Proved(by_trace, by_trace - math.fsum(largest(S.diagonal, count)))]
     if witness.factor is not None:
-        cost = 0.0
-        if witness.threshold:
-            if joint in ("disjoint", "orthogonal"):
-                nonzeros = sum(cardinalities) if total is None else min(total, sum(cardinalities))
-                cost = float(nonzeros - r)
-            else:
-                squares = max(q * (count - 1) * max(count - q, 0) for q in range(1, r + 1))
-                cost = float(up(up(math.sqrt(squares))))  # a large whole number is rounded before its root is
+        cost = threshold_cost(joint, cardinalities, total, S.n_features) if witness.threshold else 0.0
         found.append(_by_eigenvalues(S, r, count, witness, cost))
     return found
+
+
+def threshold_cost(joint: str, cardinalities: tuple[int, ...], total: int | None, n: int) -> float:
+    """Return an upper bound on c, the sum of all |P_ij| off the diagonal; see the top of this file."""
+    r, nonzeros = len(cardinalities), sum(cardinalities)
+    if joint in ("disjoint", "orthogonal"):
+        return float(min(nonzeros, nonzeros if total is None else total) - r)
+    K = min(max(cardinalities) if joint == "common" else nonzeros, n)
+    squares = max(q * (K - 1) * max(K - q, 0) for q in range(1, r + 1))
+    return float(up(up(math.sqrt(squares))))  # a large whole number is rounded before its root is
 
 
 def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness, cost: float) -> Proved:
