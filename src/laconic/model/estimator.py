@@ -140,8 +140,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
     random_state : int, RandomState instance or None, default=None
-        Sets the seed of a solver that uses random directions. With None the solver keeps its own seed, so two fits of
-        the same data are equal.
+        The seed of the solver, and of the tables that `choose`, `noise` and `stability` draw; they take no seed of
+        their own. None is a fixed seed too, so two fits of the same data are equal.
     verbose : bool, default=False
         Show progress, on a terminal only.
 
