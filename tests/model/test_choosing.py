@@ -111,10 +111,6 @@ ERRORS = {
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
     "parallel fit of a covariance": (lambda: SparsePCA("parallel").fit_covariance(S), "permutes"),
     "fit with weights": (lambda: SparsePCA("parallel").fit(X, sample_weight=np.ones(200)), "of equal weight"),
-    "missing and parallel": (
-        lambda: choose(np.where(X > 2, np.nan, X), n_components="parallel", missing="pairwise"),
-        "give a number",
-    ),
     "fit with both": (lambda: SparsePCA("parallel", cardinality=0.5).fit(X), "cardinality=0.5"),
 }
 

@@ -62,7 +62,7 @@ def test_the_message_counts_them_by_column():
     X[1, 0] = X[2, 2] = X[4, 2] = np.nan
     expected = (
         "X has 3 missing values (NaN) in 2 of 3 columns: 'c' (2), 'a' (1); the first is at row 1, column 'a'; fill or "
-        "drop them first, or set missing to pairwise or em."
+        "drop them first, or set missing to pairwise, em or drop."
     )
     frame = pd.DataFrame(X, columns=list("abc"))
     for use in (SparsePCA().fit, path_of, lambda data: bound_of(data, 2)):

@@ -205,7 +205,7 @@ class _Check:
             own = c.witness.kinds()[0]
             raise ValueError(f"The upper bound is named {c.kind!r}, and its witness is of another kind: {own!r}.")
         self._holding = 6
-        note = "" if c.recipe.missing is None else ABOUT_THE_MATRIX
+        note = ABOUT_THE_MATRIX if c.recipe.estimated else ""
         self._end(True, f"Accepted. {c.verdict}{note}")
 
     def _fail(self, error: BaseException) -> None:
