@@ -284,7 +284,7 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     result = done("fit", csv, "-k", "3,2", "--missing", way, "--out", out, *blocks)
     said = {"pairwise": "pairwise deletion", "em": "estimated by EM", "drop": "in the complete rows"}[way]
     assert said in " ".join(result.stdout.split())
-    assert ("left out: 32 of 60" in result.stderr) == (way == "drop")
+    assert ("left out: 26 of 60" in result.stderr) == (way == "drop")
     scores = pd.read_csv(out / "scores.csv").filter(like="component")
     assert len(scores) == 60
     assert scores.iloc[7].isna().all()

@@ -38,7 +38,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS
-from laconic.core.monitor import Monitor, Stop, threads_for, warn
+from laconic.core.monitor import Monitor, Note, Stop, threads_for, warn
 from laconic.core.rounding import TINY
 from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
@@ -227,7 +227,7 @@ class PresentValues(Screening):
         """Say in a sentence each if rows are left out, or EM used a ridge, or did not converge."""
         if missing.rows:
             left_out = f"{missing.rows:,} of {self.first.n_rows:,}"
-            warn(f"Rows of {self.source.name} with missing values are left out: {left_out}.")
+            warn(f"Rows of {self.source.name} with missing values are left out: {left_out}.", Note)
         if missing.ridge:
             warn(
                 f"{self.source.name} has no maximum-likelihood covariance, because it has too few rows or columns that "

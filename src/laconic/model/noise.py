@@ -131,7 +131,7 @@ class RowsLeft:
         return replace(self, rows=rows)
 
     def _lengths(self) -> Floats:
-        """Return |Re_i| for each column i. With missing values R differs from row to row, and it is a mean over rows."""
+        """Return |Re_i| for each column i. With missing values R differs from row to row; it is a mean over rows."""
         lengths, touched = np.ones(self.rows.shape[1]), np.flatnonzero(np.any(self.directions, axis=0))
         there = np.ones((1, len(touched)))
         if self.recipe.estimated:
