@@ -117,7 +117,8 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    end, small = monotonic() + seconds, made.in_memory and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+    end, steps = monotonic() + seconds, max(1, made.recipe.iterations)  # of EM, in each permuted table
+    small = made.in_memory and steps * int(np.prod(made.rows.shape)) <= MOST_NUMBERS
     part = DataPart(
         made.recipe.given,
         True,
