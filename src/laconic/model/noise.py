@@ -43,10 +43,9 @@ from laconic.bounds.names import get_solver
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.core.rounding import TINY
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.missing import RIDGE
-from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.components import NOTHING, components
 from laconic.model.resampling import check_enough_done, check_rows, for_each, permuted_columns, recipe_again, seed_of
 from laconic.model.settings import (
@@ -104,15 +103,8 @@ class RowsLeft:
 
     def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
         """Return the covariance. The arguments are those of `make`."""
-        if sp.issparse(self.rows) or self.recipe.estimated:
-            own = () if needed is None else needed
-            return make(self.rows, self.recipe, features=features, needed=own, quiet=True).covariance
-        n, p = self.rows.shape
-        factor = self.rows / np.sqrt(n - self.recipe.center)
-        if p <= WRITE_OUT_COLUMNS and p <= n:
-            gram = factor.T @ factor
-            return DenseCovariance(0.5 * (gram + gram.T))
-        return FactorCovariance(factor)
+        own = () if needed is None else needed
+        return make(self.rows, self.recipe, features=features, needed=own, quiet=True).covariance
 
     def permuted(self, random: np.random.Generator) -> "RowsLeft":
         """Return what would be left of independent columns.

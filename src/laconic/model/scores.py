@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
+from laconic.data.passes import Moments
 from laconic.data.rows import Source, columns_by_name, open_source
 from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
@@ -238,7 +239,8 @@ def share_held(blocks: Iterable[Any], components: Floats, mean: Floats, scale: F
     for X in blocks:
         if not has_missing(X):
             kept += float((scores_of(X, orthonormal, mean, scale) ** 2).sum())
-            total += float(_squared_lengths(X, mean, scale).sum())
+            moments = Moments.of(X)
+            total += float(((moments.squares + moments.weight * (moments.means - mean) ** 2) / scale**2).sum())
             continue
         for rows in _dense_parts(X):
             y, present = _standardized(rows, mean, scale)
@@ -252,18 +254,6 @@ def _orthonormal_basis(components: Floats) -> Floats:
     """Return an orthonormal basis of the span of the components, one vector in each row."""
     basis = np.linalg.svd(components, full_matrices=False)
     return np.asarray(basis.Vh[basis.S.max() * DEPENDENT < basis.S])
-
-
-def _squared_lengths(X: Any, mean: Floats, scale: Floats) -> Floats:
-    """Return the squared length of each centred and scaled row."""
-    factor = 1.0 / scale
-    if not sp.issparse(X):
-        return np.asarray((((X - mean) * factor) ** 2).sum(axis=1))
-    # |x - m|^2 = |m|^2 + sum of (x - m)^2 - m^2 over the nonzeros
-    rows = X.tocsr().astype(np.float64)
-    at_nonzeros = (mean * factor)[rows.indices]
-    rows.data = (rows.data * factor[rows.indices] - at_nonzeros) ** 2 - at_nonzeros**2
-    return np.asarray(rows.sum(axis=1)).ravel() + float(((mean * factor) ** 2).sum())
 
 
 def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) -> Floats:
