@@ -178,6 +178,7 @@ def make(
         values = screening
         if recipe.missing == "drop":
             rows, row_weights, missing = values.complete_rows()
+            row_weights = None if row_weights is None else _weights(row_weights, rows.shape[0])
             screening = Screening(_opened(rows, name, labels), **how)
         else:
             standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
@@ -188,13 +189,12 @@ def make(
     if standard is None:
         covariance, standard = _complete(rows, screening, row_weights, features, places, by_products)
     else:
-        warn_of = "" if quiet else f"The matrix of pairwise deletion of {opened.name}"
-        semidefinite = is_semidefinite(standard.matrix, warn_of)
-        covariance = DenseCovariance(standard.matrix, semidefinite=semidefinite)
+        what = "" if quiet else f"The matrix of pairwise deletion of {opened.name}"
+        covariance = DenseCovariance(standard.matrix, semidefinite=is_semidefinite(standard.matrix, what))
     if not quiet:
         warn_of_constant(standard.constant, labels)
-    own = standard.means, standard.scales, standard.constant
-    return Made(covariance, used, labels, *own, digest, rows, missing, name, row_weights)
+    transform = standard.means, standard.scales, standard.constant
+    return Made(covariance, used, labels, *transform, digest, rows, missing, name, row_weights)
 
 
 def _opened(rows: Any, name: str, labels: Sequence[str] | None) -> Source:

@@ -1,4 +1,8 @@
-"""Random matrices and rows from models with a known answer: a planted component, or a known formula."""
+"""Random matrices and rows from models with a known answer: a planted component, or a known formula.
+
+"The paper" is Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications"
+(2012), sections "Statistical consistency vs. computational complexity" and "Random matrices".
+"""
 
 import math
 from typing import Literal, TypeAlias
@@ -31,14 +35,10 @@ def spiked_covariance(
     u is a unit vector with ``cardinality`` nonzero entries at random places. V is an n x m matrix of independent
     N(0, 1) entries, with n = ``n_features`` and m = ``n_samples``.
 
-    The noise is divided by sqrt(m), as the paper prints it, and not by m. It is sqrt(m) times a sample covariance of
-    white noise, so it grows with m. The defaults n = 250, m = 400, k = 25 are the paper's. The paper does not give
-    the length of u.
-
-    The theory of spiked Wishart matrices says when the leading eigenvector is correlated with u, in the limit of large
-    n and m: only if signal > sqrt(n) (1 + sqrt(n / m)). This threshold is 28.3 at the defaults, and it is above
-    sqrt(n) = 15.8 for every m. A unit u (``signal=1``) is far below it. With ``signal=cardinality`` the nonzero entries
-    of sqrt(signal) u are one, and the signal exceeds the threshold if m is above about 740.
+    The noise is divided by sqrt(m), as the paper prints it, and not by m, so it grows with m. The defaults are the
+    paper's, which does not give the length of u. In the limit of large n and m the leading eigenvector is correlated
+    with u only if signal > sqrt(n) (1 + sqrt(n / m)), which is 28.3 at the defaults. A unit u (``signal=1``) is far
+    below it.
 
     Parameters
     ----------
@@ -63,8 +63,6 @@ def spiked_covariance(
 
     References
     ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Statistical consistency vs. computational complexity".
     F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank perturbations of
     large random matrices", Advances in Mathematics 227 (2011), 494-521: the threshold.
     """
@@ -97,9 +95,8 @@ def spiked_rows(
     nonzero entries at random places. Each row is z + sqrt(signal) g u, where the n entries of z and the number g are
     independent N(0, 1). No n x n matrix is made.
 
-    Amini and Wainwright show how many rows m are needed to find the support. Thresholding the diagonal of the sample
-    covariance finds it if m / (k^2 log(n - k)) is large. The semidefinite relaxation, if it is tight, finds it if
-    m / (k log(n - k)) is large.
+    Thresholding the diagonal of the sample covariance finds the support if m / (k^2 log(n - k)) is large, and the
+    semidefinite relaxation, if it is tight, if m / (k log(n - k)) is large.
 
     Parameters
     ----------
@@ -162,8 +159,6 @@ def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, rng
 
     References
     ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Random matrices".
     E. J. Candes and T. Tao, "Decoding by linear programming", IEEE Transactions on Information Theory 51 (2005),
     4203-4215.
     """
@@ -184,9 +179,8 @@ def noisy_rank_one(n_features: int, *, rng: Rng = 0) -> Bunch:
 
     as printed in the paper, with u_i = 1/i and an n x n matrix V of independent entries, uniform on [0, 1].
 
-    The entries of V have mean 1/2, so 2 V'V is close to (n/2) 1 1' + (n/6) I. The leading eigenvector of Sigma is
-    therefore close to the vector of ones and not to u. Do not compare a component with u: it is returned only as a part
-    of the formula.
+    The entries of V have mean 1/2, so 2 V'V is close to (n/2) 1 1' + (n/6) I, and the leading eigenvector of Sigma to
+    the vector of ones, not to u.
 
     Parameters
     ----------
@@ -199,11 +193,6 @@ def noisy_rank_one(n_features: int, *, rng: Rng = 0) -> Bunch:
     -------
     sklearn.utils.Bunch
         Sigma in ``covariance`` and the vector 1, 1/2, ..., 1/n in ``u``. Its length is not one.
-
-    References
-    ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Random matrices".
     """
     _check_size("n_features", n_features)
     u = 1.0 / np.arange(1, n_features + 1)

@@ -23,10 +23,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.passes import Moments
+from laconic.data.passes import Moments, dense_parts
 from laconic.data.rows import Source, columns_by_name, open_source
 from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
@@ -242,7 +242,7 @@ def share_held(blocks: Iterable[Any], components: Floats, mean: Floats, scale: F
             moments = Moments.of(X)
             total += float(((moments.squares + moments.weight * (moments.means - mean) ** 2) / scale**2).sum())
             continue
-        for rows in _dense_parts(X):
+        for _, rows in dense_parts(X):
             y, present = _standardized(rows, mean, scale)
             t, *_ = _least_squares(y, present, orthonormal.T)
             kept += float((t * (y @ orthonormal.T)).sum())
@@ -262,7 +262,7 @@ def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) 
     basis = _orthonormal_basis(own).T
     inner = own @ basis
     scores = []
-    for rows in _dense_parts(X[:, used]):
+    for _, rows in dense_parts(X[:, used]):
         y, present = _standardized(rows, m, s)
         complete = present.all(axis=1)
         part = np.empty((len(y), len(own)))
@@ -276,16 +276,6 @@ def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) 
         part[~complete] = completed
         scores.append(part)
     return np.concatenate(scores)
-
-
-def _dense_parts(X: Any) -> Iterator[Floats]:
-    """Yield rows in dense parts."""
-    sparse = sp.issparse(X)
-    X = X.tocsr() if sparse else X
-    step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
-    for begin in range(0, X.shape[0], step):
-        part = X[begin : begin + step]
-        yield np.asarray(part.toarray() if sparse else part, dtype=np.float64)
 
 
 def _standardized(rows: Floats, mean: Floats, scale: Floats) -> tuple[Floats, Mask]:
