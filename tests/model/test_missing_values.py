@@ -353,8 +353,8 @@ def test_drop_needs_two_complete_rows(kept, data):
     X[kept:, 6] = np.nan
     name = "'g'" if hasattr(data(X), "columns") else "6"
     expected = (
-        f"X has {kept} of 9 rows without missing values, and missing='drop' needs two; set missing to pairwise, or "
-        f"leave out columns such as {name}, which lacks {9 - kept} values."
+        f"X has {kept} of 9 rows without missing values, and 'drop' needs two; set missing to pairwise, or "
+        f"leave out columns such as {name} ({9 - kept} missing)."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
         SparsePCA(missing="drop").fit(data(X))
@@ -423,3 +423,19 @@ def test_drop_on_dask():
     np.testing.assert_allclose(other.components_, model.components_, atol=1e-10)
     assert other.certificates_[0].digest == model.certificates_[0].digest
     assert verify(model.certificates_[0], da.from_array(X, chunks=(20, 8)))
+
+
+def test_a_ridge_that_em_needs_is_part_of_the_claim():
+    X = rows_with_holes(12, n=30, p=4)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])  # columns that depend on each other
+    with pytest.warns(UserWarning, match="no maximum-likelihood covariance"):
+        certificate = SparsePCA(cardinality=2, missing="em").fit(X).certificates_[0]
+    assert verify(certificate, X)
+    assert not verify(replace(certificate, recipe=replace(certificate.recipe, ridge=0.0)), X)
+
+
+def test_weights_of_zero_on_all_complete_rows():
+    X = table()
+    weights = np.isnan(X).any(axis=1).astype(float)
+    with pytest.raises(ValueError, match="sample_weight leaves fewer than 2 rows that count"):
+        fitted(X, missing="drop", n_components=1, cardinality=2).fit(X, sample_weight=weights)

@@ -201,9 +201,8 @@ class PresentValues(Screening):
             place = int(first.missing.argmax())
             most = repr(place if source.feature_names is None else source.feature_names[place])
             raise ValueError(
-                f"{source.name} has {kept} of {first.n_rows:,} rows without missing values, and missing='drop' needs "
-                f"two; set missing to pairwise, or leave out columns such as {most}, which lacks "
-                f"{first.missing[place]:,} values."
+                f"{source.name} has {kept} of {first.n_rows:,} rows without missing values, and 'drop' needs two; set "
+                f"missing to pairwise, or leave out columns such as {most} ({first.missing[place]:,} missing)."
             )
         missing = MissingValues("drop", first.missing, rows=first.incomplete)
         rows = source.in_memory()

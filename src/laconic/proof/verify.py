@@ -313,7 +313,8 @@ def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> 
     many = claims[0].n_features > MOST_COLUMNS
     read = np.unique(np.concatenate([_features_read(claim) for claim in claims])) if many else ()
     made = make(table, recipe, weights=sample_weight, features=0, needed=read, quiet=True)
-    if recipe.missing is not None and made.missing is None:
+    ridge = recipe.ridge if recipe.missing == "em" else 0.0
+    if recipe.missing is not None and (made.missing is None or made.missing.ridge != ridge):
         raise ValueError(OTHER_DATA)
     return made
 
