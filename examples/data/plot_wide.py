@@ -37,7 +37,7 @@ plt.show()
 # %%
 # How close are they to the direction that was planted? One is perfect.
 
-for name, loadings in (("dense", dense), ("sparse", model.components_[0])):
+for name, loadings in (("ordinary", dense), ("sparse", model.components_[0])):
     print(f"{name}: {abs(loadings @ planted.component):.3f}")
 
 # %%
