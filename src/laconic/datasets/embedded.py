@@ -19,8 +19,7 @@ def load_pitprops() -> Bunch:
     sklearn.utils.Bunch
         An object with these attributes:
 
-        - ``covariance``: the correlation matrix, of shape (13, 13).
-        - ``frame``: the same as a pandas.DataFrame, with names.
+        - ``covariance``, ``frame``: the correlation matrix as an array, and as a pandas.DataFrame with names.
         - ``feature_names``: the names of the measurements, a tuple of str.
         - ``n_samples``: the number of props, 180; ``description``: the source of the numbers.
 

@@ -1,8 +1,4 @@
-"""Random matrices and rows from models with a known answer: a planted component, or a known formula.
-
-The paper is Y. Zhang, A. d'Aspremont and L. El Ghaoui, Sparse PCA: convex relaxations, algorithms and applications
-(2012), sections "Statistical consistency vs. computational complexity" and "Random matrices".
-"""
+"""Random matrices and rows with a known answer. The paper is that of Zhang, d'Aspremont and El Ghaoui (2012)."""
 
 import math
 from typing import Literal, TypeAlias
@@ -36,9 +32,8 @@ def spiked_covariance(
     N(0, 1) entries, with n = ``n_features`` and m = ``n_samples``.
 
     The noise is divided by sqrt(m), as the paper prints it, and not by m, so it grows with m. The defaults n = 250,
-    m = 400, k = 25 are the paper's. The paper does not give the length of u. For large n and
-    m, the leading eigenvector is correlated with u only if signal > sqrt(n) (1 + sqrt(n / m)) [1]_. This is 28.3 at the
-    defaults, so a unit u (``signal=1``) is far below it.
+    m = 400, k = 25 are the paper's. The paper does not give the length of u. For large n and m, the leading eigenvector
+    is correlated with u only if signal > sqrt(n) (1 + sqrt(n / m)) [1]_, which is 28.3 at the defaults.
 
     Parameters
     ----------
@@ -72,8 +67,10 @@ def spiked_covariance(
     >>> spiked_covariance(50, 100, 5, signal=40).covariance.shape
     (50, 50)
     """
+    _check_size("n_samples", n_samples)
+    _check_number("signal", signal)
     rng = _generator(random_state)
-    component, support = _spike(rng, n_samples, n_features, cardinality, signal, entries)
+    component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     noise = rng.standard_normal((n_features, n_samples))
     return Bunch(
         covariance=signal * np.outer(component, component) + noise @ noise.T / math.sqrt(n_samples),
@@ -131,12 +128,13 @@ def spiked_rows(
     Examples
     --------
     >>> from laconic.datasets import spiked_rows
-    >>> planted = spiked_rows(100, 50, 5, signal=4)
-    >>> planted.data.shape, len(planted.support)
-    ((100, 50), 5)
+    >>> spiked_rows(100, 50, 5, signal=4).data.shape
+    (100, 50)
     """
+    _check_size("n_samples", n_samples)
+    _check_number("signal", signal)
     rng = _generator(random_state)
-    component, support = _spike(rng, n_samples, n_features, cardinality, signal, entries)
+    component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     data = rng.standard_normal((n_samples, n_features))
     # The spike is added to the columns of the support only. An outer product over all columns would double the memory.
     data[:, support] += np.outer(math.sqrt(signal) * rng.standard_normal(n_samples), component[support])
@@ -147,7 +145,7 @@ def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, ran
     """Make the Gram matrix F'F of a Gaussian matrix F, the hard case of the paper's random matrices.
 
     The entries of F are independent N(0, 1). The largest and the smallest k-sparse eigenvalue of F'F give the
-    restricted isometry constant (Candes and Tao 2005). ``normalized`` makes I the expectation of F'F.
+    restricted isometry constant (Candes and Tao 2005). With ``normalized`` the expectation of F'F is I.
 
     Parameters
     ----------
@@ -215,13 +213,10 @@ def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
     return Bunch(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
 
 
-def _spike(
-    rng: np.random.Generator, n_samples: int, n_features: int, cardinality: int, signal: float, entries: Entries
+def _sparse_unit_vector(
+    rng: np.random.Generator, n_features: int, cardinality: int, entries: Entries
 ) -> tuple[Floats, Indices]:
-    """Check the sizes of a model. Draw a unit vector with nonzero entries at random places; return it and these."""
-    _check_size("n_samples", n_samples)
-    if not (math.isfinite(signal) and signal >= 0):
-        raise ValueError(f"signal must be finite and at least 0, got {signal}.")
+    """Draw a unit vector with nonzero entries at random places; return it and these places."""
     _check_size("n_features", n_features)
     _check_size("cardinality", cardinality)
     if cardinality > n_features:
@@ -254,3 +249,9 @@ def _check_size(name: str, value: int) -> None:
         raise TypeError(f"{name} must be an int, got {value!r}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
+def _check_number(name: str, value: float) -> None:
+    """Raise an error unless a value is finite and at least 0."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and at least 0, got {value}.")

@@ -547,7 +547,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : rows or covariance matrix that the model was fitted to, optional
-            With it the page also shows variance against the number of features, the scores and the variances of
+            With it the page also shows variance against the number of variables, the scores and the variances of
             ordinary PCA. Other rows with the same columns are shown by their scores only.
         time_limit : float, optional
             Seconds for what the page computes from X. By default 10.
