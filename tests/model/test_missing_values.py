@@ -16,7 +16,7 @@ from laconic import Certificate, SparsePCA, certify, choose, noise, path, scores
 from laconic.core.monitor import Note
 from laconic.covariance.make import Recipe, make
 from laconic.model.noise import RowsLeft, scree_of
-from laconic.model.resampling import permuted_columns
+from laconic.model.resampling import permuted
 from laconic.model.scores import scores_of
 
 NAMES = list("abcdefgh")
@@ -371,9 +371,9 @@ def test_a_table_without_missing_values_is_the_same_in_every_way():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_permuted_columns_keep_their_values_and_their_holes(seed):
+def test_permuted_keep_their_values_and_their_holes(seed):
     X = rows_with_holes(seed)
-    found = permuted_columns(X, np.random.default_rng(seed))
+    found = permuted(X, np.random.default_rng(seed))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(X))
     np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(X, axis=0))
     assert not np.array_equal(found, X, equal_nan=True)

@@ -47,7 +47,7 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.missing import RIDGE
 from laconic.model.components import NOTHING, components
-from laconic.model.resampling import check_enough_done, check_rows, for_each, permuted_columns, recipe_again, seed_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, permuted, recipe_again, seed_of
 from laconic.model.settings import (
     check_count,
     check_settings,
@@ -114,7 +114,7 @@ class RowsLeft:
         component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
         another N, and R is applied again. Without components this is a plain permutation of each column.
         """
-        rows = permuted_columns(self.rows, random)
+        rows = permuted(self.rows, random)
         if self.directions:
             lengths = self._lengths()
             rows = sp.csc_array(rows @ sp.diags_array(1 / lengths)) if sp.issparse(rows) else rows / lengths
@@ -148,9 +148,7 @@ def _project(rows: Any, z: Floats) -> Any:
         return sp.csc_array(rows - sp.csc_array(scores @ sp.csc_array(z[None, :])))
     left, own = rows.copy(), rows[:, support]
     there = ~np.isnan(own)
-    scores = np.where(there, own, 0.0) @ loadings
-    if not there.all():
-        scores /= np.maximum(there @ loadings**2, TINY)
+    scores = np.where(there, own, 0.0) @ loadings / np.maximum(there @ loadings**2, TINY)
     left[:, support] -= np.outer(scores, loadings)
     return left
 

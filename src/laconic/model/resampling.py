@@ -1,4 +1,4 @@
-"""The same work on many tables that are made at random: in order, in parallel, and until the time is over."""
+"""Tables that are made at random, and the same work on many: in order, in parallel, and until the time is over."""
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -31,12 +31,9 @@ def seed_of(model: "SparsePCA") -> int:
 
 def check_rows(made: Made, function: str) -> None:
     """Raise a ValueError unless there are rows in memory."""
-    why = ""
-    if made.rows is None:
-        why = "a covariance matrix has none; give X"
-    elif not made.in_memory:
+    if not made.in_memory:
         why = f"{made.name} is read in blocks; load it first, for example with laconic.read_table"
-    if why:
+        why = "a covariance matrix has none; give X" if made.rows is None else why
         raise ValueError(f"{function} needs rows in memory, and {why}.")
 
 
@@ -45,21 +42,22 @@ def recipe_again(made: Made) -> Recipe:
     return replace(made.recipe, iterations=min(made.recipe.iterations, MOST_STEPS))
 
 
-def permuted_columns(rows: Any, random: np.random.Generator) -> Any:
-    """Return a table with each column permuted on its own: dense rows, or sparse ones stored by column.
+def permuted(rows: Any, random: np.random.Generator) -> Any:
+    """Return rows with each column in a random order of its own.
 
     In dense rows a missing value stays in its place. So any two columns have as many rows in common as before, and
     which values are missing is not part of what is tested.
     """
     if sp.issparse(rows):
+        rows = sp.csc_array(rows)
         # Each entry of a column gets another row, at random, no two the same one.
         places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
         return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
-    permuted = rows.copy()
-    for column in permuted.T:
+    rows = rows.copy()
+    for column in rows.T:
         there = ~np.isnan(column)
         column[there] = random.permutation(column[there])
-    return permuted
+    return rows
 
 
 def check_enough_done(done: int, least: int, noun: str, stopped: Stop | None) -> None:
