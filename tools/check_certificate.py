@@ -418,7 +418,7 @@ def matrix_of(c, table, weights):
     refuse(table.ndim != 2 or table.shape[1] != n, "The data have another number of columns.")
     complete = np.isfinite(table).all(axis=1)
     drops = m["missing"] == "drop"
-    refuse(not complete.all() and not drops or np.isinf(table).any(), "The data have missing or infinite values.")
+    refuse((not complete.all() and not drops) or np.isinf(table).any(), "The data have missing or infinite values.")
     refuse(drops and (complete.all() or complete.sum() < 2), "The rows do not have the missing values dropped.")
     if square:
         refuse(len(table) != table.shape[1], "The certificate is about a matrix, and the data are none.")
