@@ -61,7 +61,7 @@ def demo(
     files = {directory / "votes.csv": votes, directory / "model.laconic": model}
     disk.write_files(files | disk.certificate_files(directory, model))
     title = "Seven bills divide the 109th US Senate"
-    page = model.report(votes, directory / "senate.html", title=title, color_by=parties, descriptions=titles)
+    page = model.report(votes, directory / "senate.html", title=title, color=parties, descriptions=titles)
     disk.say_written(page)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

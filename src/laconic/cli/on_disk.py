@@ -282,7 +282,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
         return files
     files[directory / "scores.csv"] = scores(model, data.rows)
     if model.n_components_ > 1 or data.colors is not None:
-        files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
+        files[directory / "scores.png"] = pictures.scores(model, data.rows, color=data.colors, ax=Figure()).figure
     return files
 
 
@@ -304,6 +304,6 @@ def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Dat
     named = [file.name for file in files if file != STANDARD_INPUT]
     options["title"] = options.get("title") or (named[0] if named else None)
     if data is not None:
-        options |= {"color_by": data.colors, "columns_left_out": data.note}
+        options |= {"color": data.colors, "columns_left_out": data.note}
     rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
     say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))
