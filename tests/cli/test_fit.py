@@ -194,12 +194,15 @@ def test_rows_are_coloured_by_a_column(csv, table, tmp_path):
         drop = ("--drop", "year") if column == "kind" else ()
         result = done("fit", file, "-k", "5,4", "--color-by", column, *drop, "--out", out)
         assert result.stdout.partition("Wrote")[0] == plain
+        told = "'year' colours the rows and is left out of the fit; name it in --columns to keep it."
+        assert (told in result.stderr) == (column == "year")
         assert_picture(out / "scores.png")
         assert done("verify", out / "component-1.json", out / "component-2.json", file).stdout.count("Accepted") == 2
     done("fit", file, "-k", 3, "--color-by", "kind", "--drop", "year", "--out", out)
     assert_picture(out / "scores.png")
     used = done("fit", file, "-k", 1, "--columns", "gene A,year", "--color-by", "year", "--out", out)
     assert re.search(r" year +[+-]", used.stdout)
+    assert "colours" not in used.stderr
 
 
 def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
@@ -208,7 +211,7 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
     done("fit", csv, "-k", "5,4", "--color-by", "kind", "--report", page, "--save", tmp_path / "m.laconic")
     text = page.read_text()
     digest = load_model(tmp_path / "m.laconic").certificates_[0].digest
-    for words in (digest, "north", "laconic fit ", "left out because it has no numbers", "genes.csv"):
+    for words in (digest, "north", "laconic fit ", "do not hold numbers", ">day<", "genes.csv"):
         assert words in text
     done("report", tmp_path / "m.laconic", csv, "--color-by", "kind", "--title", "My genes", "--out", page)
     assert all(words in page.read_text() for words in ("My genes", "north", digest))

@@ -194,8 +194,8 @@ Read = Annotated[
     option(
         "KEY=VALUE",
         "How to read the file, several times if needed: sep=';', decimal=',', encoding=cp1252, na=ERR,-999 (marks of "
-        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), numeric_only (leave "
-        "out every column that is not all numbers), blocks (do not load the whole file).",
+        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), blocks (do not load "
+        "the whole file).",
     ),
 ]
 ColorBy = Annotated[str | None, option("COLUMN", "Colour the rows in pictures by this column, which is left out.")]

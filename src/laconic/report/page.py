@@ -122,7 +122,7 @@ class Content:
     stability: "Stability | None"
     left_out: list[int]  # the variables that do not vary
     missing: str  # a sentence about missing values; empty if there are none
-    columns_left_out: str  # a sentence about columns that were not read
+    columns_left_out: Sequence[str]  # columns of the file that do not hold numbers
     certificates: list[CertificateFiles]
     certificate: Certificate | None  # the first one
     python: str
@@ -144,13 +144,11 @@ def content_of(
     stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
-    columns_left_out: str = "",
     made: Made | None = None,
 ) -> Content:
     """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`.
 
-    `command` is the line that made the model, `columns_left_out` a sentence about columns that were not read, and
-    `made` the covariance that the model was fitted to, if it is at hand.
+    `command` is the line that made the model, and `made` the covariance that the model was fitted to, if it is at hand.
     """
     check_time_limit(time_limit)
     _check(model, X, color_by, labels, stability)
@@ -188,7 +186,7 @@ def content_of(
         stability=stability,
         left_out=out,
         missing=_missing_in_words(model),
-        columns_left_out=columns_left_out,
+        columns_left_out=() if made is None else made.left_out,
         certificates=_certificate_files(model),
         certificate=certificate,
         python=f"from laconic import SparsePCA\n\nmodel = SparsePCA({changed_settings(model)}).{call}",
