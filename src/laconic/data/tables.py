@@ -163,7 +163,7 @@ def _refuse_text(frame: Any, wrong: dict[Any, str], name: str, selection: str) -
     for column, kind in wrong.items():
         if column not in mixed:
             cell = next((str(cell) for cell in frame[column] if cell is not None and cell == cell), "")
-            found.append(NotNumbers(str(column), [cell], 1, 1, kind))
+            found.append(NotNumbers(str(column), [cell], 1, 1, kind=kind))
     raise ValueError(refusal(found, name, selection=selection))
 
 
