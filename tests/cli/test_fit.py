@@ -211,7 +211,7 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
     done("fit", csv, "-k", "5,4", "--color-by", "kind", "--report", page, "--save", tmp_path / "m.laconic")
     text = page.read_text()
     digest = load_model(tmp_path / "m.laconic").certificates_[0].digest
-    for words in (digest, "north", "laconic fit ", "do not hold numbers", ">day<", "genes.csv"):
+    for words in (digest, "north", "laconic fit ", "were not used", ">kind<", ">day<", "genes.csv"):
         assert words in text
     done("report", tmp_path / "m.laconic", csv, "--color-by", "kind", "--title", "My genes", "--out", page)
     assert all(words in page.read_text() for words in ("My genes", "north", digest))

@@ -47,6 +47,14 @@ class Data:
         """Whether the rows are read in blocks."""
         return not hasattr(self.rows, "iloc")
 
+    @property
+    def not_used(self) -> list[str]:
+        """The columns of the table that hold no numbers, or that were left out on purpose."""
+        if not hasattr(self.source, "feature_names"):
+            return []
+        used = {*(self.source.feature_names or ()), self.source.label_name}
+        return [name for name in self.source.columns if name not in used]
+
     def features(self, given: Sequence[str] | None) -> list[str | int] | None:
         """Return the features that an option names, separated by commas; by number if the columns have no names."""
         from laconic.data.columns import split_names
@@ -275,6 +283,6 @@ def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Dat
     named = [file.name for file in files if file != STANDARD_INPUT]
     options["title"] = options.get("title") or (named[0] if named else None)
     if data is not None:
-        options["color_by"] = data.colors
+        options |= {"color_by": data.colors, "not_used": data.not_used}
     rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
     say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))

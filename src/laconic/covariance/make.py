@@ -92,7 +92,6 @@ class Made:
     missing: MissingValues | None = None  # and what was done about them
     name: str = "X"  # what messages call the data
     weights: Floats | None = None  # of the rows
-    left_out: Sequence[str] = ()  # columns of a file that do not hold numbers
 
     @property
     def in_memory(self) -> bool:
@@ -196,7 +195,6 @@ def make(
         missing,
         name,
         row_weights,
-        () if source is None else source.left_out,
     )
 
 

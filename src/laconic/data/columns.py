@@ -269,11 +269,6 @@ class ChosenColumns(NamedTuple):
     wrong: list[NotNumbers]  # columns of the frame with cells that are not numbers
     left_out: list[NotNumbers]  # columns of text, and empty columns
 
-    @property
-    def names_left_out(self) -> list[str]:
-        """The names of the columns that are left out."""
-        return [one.column for one in self.left_out]
-
 
 def choose_columns(
     frame: pd.DataFrame,

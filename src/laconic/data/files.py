@@ -156,7 +156,7 @@ class JoinedSource(Source):
                 raise ValueError(f"{part.name} has {own}, and {first.name} has {other}; give files of the same form.")
         self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
         self.sparse, self.label_name = first.sparse, first.label_name
-        self.note, self.left_out = first.note, first.left_out
+        self.note, self.columns = first.note, first.columns
         self.files = [file for part in parts for file in part.files]
         counts = [part.n_rows for part in parts if part.n_rows is not None]
         self.n_rows = sum(counts) if len(counts) == len(parts) else None
@@ -307,7 +307,8 @@ class WholeTable(ArraySource):
             frame = frame.T.set_axis(features, axis=1)[options.kept(features, table.name)]
         self.keep(frame)
         self.files = [] if hasattr(path, "read") else [Path(path)]
-        self.left_out, self.note = chosen.names_left_out, left_out_in_words(chosen.left_out, table.name)
+        self.note = left_out_in_words(chosen.left_out, table.name)
+        self.columns = features if options.transpose else table.names
 
     def keep(self, frame: pd.DataFrame) -> None:
         """Set the table."""
@@ -343,8 +344,8 @@ class TableSource(Source):
         self.n_features = len(self.feature_names)
         if chosen.wrong:
             self._refuse(len(head))
-        self.left_out = chosen.names_left_out
         self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head))
+        self.columns = table.names
         label: Any = chosen.frame.index.name
         self._labels: str | None = label if label is not None else table.labels
         self.label_name = str(label or "row")

@@ -105,8 +105,8 @@ class Source(ABC):
     files: Sequence[Path] = ()
     #: A sentence for the user about columns that are left out.
     note: str = ""
-    #: The names of these columns.
-    left_out: Sequence[str] = ()
+    #: The names of all columns of a table, used or not.
+    columns: Sequence[str] = ()
     #: What the row labels are called, if the table has any.
     label_name: str = "row"
 
