@@ -269,7 +269,7 @@ def test_columns_of_text_are_left_out_and_named(tmp_path):
     assert list(both(path).columns) == ["a", "b"]
     for blocks in (False, True):
         source = open_source(path, blocks=blocks)
-        assert (list(source.columns), source.note) == (list(frame.columns), sentence)
+        assert (list(source.table_columns), source.note) == (list(frame.columns), sentence)
     for fit in (lambda: SparsePCA(cardinality=1).fit(path), lambda: read_table(path)):
         with pytest.warns(Note) as notes:
             fit()

@@ -53,7 +53,7 @@ class Data:
         if not hasattr(self.source, "feature_names"):
             return []
         used = {*(self.source.feature_names or ()), self.source.label_name}
-        return [name for name in self.source.columns if name not in used]
+        return [name for name in self.source.table_columns if name not in used]
 
     def features(self, given: Sequence[str] | None) -> list[str | int] | None:
         """Return the features that an option names, separated by commas; by number if the columns have no names."""
@@ -107,7 +107,7 @@ def read(
     """
     from laconic.core.monitor import Note, warn
     from laconic.data.columns import TableOptions
-    from laconic.data.files import WholeTable, check_has_columns, find_files, open_files
+    from laconic.data.files import WholeTable, check_has_columns, open_paths
 
     wanted = TableOptions.of(**options, only=only, needed_by=needed_by)
     if STANDARD_INPUT in files:
@@ -116,7 +116,7 @@ def read(
         source: Any = WholeTable(typer.get_binary_stream("stdin"), wanted)
         check_has_columns(source)
     else:
-        source = open_files(find_files(*files), wanted)
+        source = open_paths(files, wanted)
     if covariance:
         if source.note:
             warn(source.note, Note)

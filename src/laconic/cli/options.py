@@ -36,11 +36,15 @@ def say(message: object) -> None:
 def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
+    said = set[str]()
+
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         from laconic.core.monitor import Hint, Note
 
         kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
-        say(f"{kind}{message}")
+        if str(message) not in said:
+            say(f"{kind}{message}")
+        said.add(str(message))
 
     with warnings.catch_warnings():
         # Other warnings are for programmers.

@@ -40,7 +40,6 @@ class NotNumbers:
     count: int
     total: int  # the cells that are not empty
     with_signs: int = 0  # how many of the cells are numbers with other signs, such as "1,000" and "3 %"
-    kind: str = ""  # the type of the column, if it tells that no cell is a number
 
     @property
     def nearly(self) -> list[str]:
@@ -55,15 +54,13 @@ class NotNumbers:
     @property
     def is_text(self) -> bool:
         """Whether most cells are neither numbers nor numbers with other signs, or whether all are empty."""
-        return bool(self.kind) or not self.total or 2 * (self.count - self.with_signs) > self.total
+        return not self.total or 2 * (self.count - self.with_signs) > self.total
 
     def in_words(self) -> str:
         """Return the name of the column, with its cells."""
         if not self.is_text:
             return f"{self.column!r} {self.count:,} of {self.total:,} ({_quoted(self.cells)})"
-        example = _quoted(self.cells[:1]) if self.cells[0] else ""
-        kind = f"{self.kind}, such as" if self.kind and example else self.kind
-        return f"{self.column!r} ({' '.join(filter(None, [kind, example]))})"
+        return f"{self.column!r} ({_quoted(self.cells[:1]) or 'empty'})"
 
     @property
     def numbers(self) -> str:
@@ -253,13 +250,11 @@ class TableOptions:
 
     def refuse(self, name: str, *options: str) -> None:
         """Raise a ValueError if one of these options is given, which a file of this format does not have."""
-        of = {"sheet": "spreadsheets", "index": "tables with row labels", "na": "tables with named columns"}
-        of["transpose"] = "tables with row names"
         for option in options:
             value = getattr(self, option)
             if value not in (None, (), False):
                 given = ",".join(value) if isinstance(value, tuple) else value
-                raise ValueError(f"{option}={given!r} is for {of.get(option, 'text tables')} only, not for {name}.")
+                raise ValueError(f"{option}={given!r} is not for {name}; leave it out.")
 
 
 class ChosenColumns(NamedTuple):

@@ -51,12 +51,7 @@ HEAD_NUMBERS, MOST_FRAMES = 200_000, 20
 WHOLE_BYTES, UNPACKED = 200_000_000, 5
 
 
-def open_paths(paths: Sequence[str | Path], **read: Any) -> Source:
-    """Open files, folders and patterns as one table."""
-    return open_files(find_files(*paths), TableOptions.of(**read))
-
-
-def find_files(*given: str | Path) -> list[Path]:
+def find_files(given: Sequence[str | Path]) -> list[Path]:
     """Return the files that paths, folders and patterns stand for. They exist, and have one known format."""
     strange = next((item for item in given if not isinstance(item, str | Path)), None)
     if strange is not None:
@@ -103,8 +98,9 @@ def name_of(files: Sequence[Path]) -> str:
     return files[0].name if len(files) == 1 else f"{len(files)} files in {files[0].resolve().parent.name}"
 
 
-def open_files(files: Sequence[Path], options: TableOptions) -> Source:
-    """Open files of one format as one table."""
+def open_paths(paths: Sequence[str | Path], options: TableOptions) -> Source:
+    """Open files of one format, folders and patterns as one table."""
+    files = find_files(paths)
     first, name = files[0], name_of(files)
     source: Source
     if ending_of(first) in TABLES and _is_whole(files, options):
@@ -156,7 +152,7 @@ class JoinedSource(Source):
                 raise ValueError(f"{part.name} has {own}, and {first.name} has {other}; give files of the same form.")
         self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
         self.sparse, self.label_name = first.sparse, first.label_name
-        self.note, self.columns = first.note, first.columns
+        self.note, self.table_columns = first.note, first.table_columns
         self.files = [file for part in parts for file in part.files]
         counts = [part.n_rows for part in parts if part.n_rows is not None]
         self.n_rows = sum(counts) if len(counts) == len(parts) else None
@@ -308,7 +304,7 @@ class WholeTable(ArraySource):
         self.keep(frame)
         self.files = [] if hasattr(path, "read") else [Path(path)]
         self.note = left_out_in_words(chosen.left_out, table.name)
-        self.columns = features if options.transpose else table.names
+        self.table_columns = features if options.transpose else table.names
 
     def keep(self, frame: pd.DataFrame) -> None:
         """Set the table."""
@@ -345,7 +341,7 @@ class TableSource(Source):
         if chosen.wrong:
             self._refuse(len(head))
         self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head))
-        self.columns = table.names
+        self.table_columns = table.names
         label: Any = chosen.frame.index.name
         self._labels: str | None = label if label is not None else table.labels
         self.label_name = str(label or "row")

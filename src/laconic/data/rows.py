@@ -106,7 +106,7 @@ class Source(ABC):
     #: A sentence for the user about columns that are left out.
     note: str = ""
     #: The names of all columns of a table, used or not.
-    columns: Sequence[str] = ()
+    table_columns: Sequence[str] = ()
     #: What the row labels are called, if the table has any.
     label_name: str = "row"
 
@@ -252,9 +252,10 @@ def open_source(X: Any, **read: Any) -> Source | None:
     needs; and `blocks`, to read a small table in blocks, too. Otherwise one file of at most 200 MB is read as a whole.
     """
     if _is_path(X):
+        from laconic.data.columns import TableOptions
         from laconic.data.files import open_paths
 
-        return open_paths([X] if isinstance(X, str | Path) else X, **read)
+        return open_paths([X] if isinstance(X, str | Path) else X, TableOptions.of(**read))
     if read:
         raise TypeError(f"{', '.join(read)} are for files, and X is a {type(X).__name__}.")
     if isinstance(X, Source):
