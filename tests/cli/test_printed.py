@@ -52,10 +52,18 @@ def last_line(*arguments):
     ("name", "content", "sentence"),
     [
         ("missing.csv", None, "There is no file"),
-        ("half.csv", "a,b,c\n1,x,2\n3,y,5\n4,7,1\n5,8,2\n", "'b' 2 of 4 ('x', 'y'); read them as missing"),
+        (
+            "half.csv",
+            "a,b,c\n1,x,2\n3,y,5\n4,7,1\n5,8,2\n",
+            "'b' 2 of 4 ('x', 'y'; first in row 0); read them as missing",
+        ),
         ("text.csv", "a,b\nx,y\nz,u\n", "text.csv has no column of numbers left"),
-        ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a' 1 of 3 ('?'); read them as missing values with na='?', or"),
-        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a' ('1,000', '2,000'); write"),
+        (
+            "mark.csv",
+            "a,b\n1,2\n?,4\n5,6\n",
+            "'a' 1 of 3 ('?'; first in row 1); read them as missing values with na='?', or",
+        ),
+        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a' ('1,000', '2,000'; first in row 0); write"),
         ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "nan.csv has NaN"),
         ("table.docx", "a,b\n1,2\n", "table.docx has no known ending"),
         ("empty.csv", "", "empty.csv is empty"),
@@ -76,8 +84,8 @@ def test_a_folder_without_data(tmp_path):
 @BLOCKS
 def test_a_column_with_some_numbers_is_never_left_out_quietly(survey, blocks):
     assert last_line("fit", survey, "-k", 2, *blocks).startswith(
-        "survey.csv has cells that are not numbers: 'u' 3 of 50 ('ERR', '?'); read them as missing values with "
-        "na='ERR,?', or leave the column out with drop='u'."
+        "survey.csv has cells that are not numbers: 'u' 3 of 50 ('ERR', '?'; first in row 1); read them as missing "
+        "values with na='ERR,?', or leave the column out with drop='u'."
     )
 
 

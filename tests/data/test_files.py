@@ -98,7 +98,7 @@ def test_columns_and_marks_of_a_parquet_file(tmp_path):
     np.testing.assert_array_equal(together(open_source(path, columns="q", na=3, blocks=True)), frame)
     # Numbers that are stored as text are numbers, until one is not.
     write(pa.table({"a": ["1.5"] * 40 + ["?"], "b": [1.0] * 41}), path)
-    with pytest.raises(ValueError, match=r"cells that are not numbers: 'a' 1 of 41 \('\?'\)"):
+    with pytest.raises(ValueError, match=r"cells that are not numbers: 'a' 1 of 41 \('\?'; first in row 40\)"):
         together(open_source(path))
 
 

@@ -114,10 +114,10 @@ def test_decimal_commas(tmp_path):
     assert both(path, decimal=",")["a"].tolist() == [1.5, 3.0]
     for wrong in ("abc", "1.5"):
         written(tmp_path, f"a;b\n1,5;2\n2,5;3\n{wrong};4\n")
-        with pytest.raises(ValueError, match=rf"'a' .*The first is '{wrong}' in line 4\."):
+        with pytest.raises(ValueError, match=rf"'a' .*'{wrong}'; first in row 2\)"):
             together(open_source(path))
     written(tmp_path, "a;b\n" + "1.5;2\n" * 200 + "1,5;2\n")
-    with pytest.raises(ValueError, match=r"'a' .*The first is '1,5' in line 202\."):
+    with pytest.raises(ValueError, match=r"'a' .*'1,5'; first in row 200\)"):
         together(open_source(path))
 
 
@@ -243,10 +243,9 @@ def test_one_message_names_all_columns(survey):
     chosen = "name, full,age,Q1,pay,rise"
     for found in refused(survey, columns=chosen, drop="Q1"):
         for words in (
-            "survey.csv has cells that are not numbers: 'age' 3 of 60 ('ERR', '?'); read them as missing values with "
-            "na='ERR,?'",
-            "digits: 'pay' ('1,000', '2,000', '3,000', ...), 'rise' ('",
-            "The first is '1,000' in line 2.",
+            "survey.csv has cells that are not numbers: 'age' 3 of 60 ('ERR', '?'; first in row 3); read them as "
+            "missing values with na='ERR,?'",
+            "digits: 'pay' ('1,000', '2,000', '3,000', ...; first in row 0), 'rise' ('",
         ):
             assert words in found
     # A table in memory keeps its columns, as scikit-learn does.
@@ -263,8 +262,8 @@ def test_columns_of_text_are_left_out_and_named(tmp_path):
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
     sentence = (
-        "4 columns of t.csv are left out because they do not hold numbers: 'model' (numbers in 10 of 40 cells), 'ages', "
-        "'day', 'nothing' (empty)."
+        "4 columns of t.csv are left out because they do not hold numbers: 'model' (numbers in 10 of 40 cells), "
+        "'ages', 'day', 'nothing' (empty)."
     )
     assert list(both(path).columns) == ["a", "b"]
     for blocks in (False, True):
@@ -326,12 +325,16 @@ def test_text_names_rows_only_if_it_is_nearly_unique(tmp_path, twice, is_label):
 def test_bad_cells_far_down_are_all_counted(tmp_path, monkeypatch):
     good = "".join(f"{i},{i + 1},{i % 5}\n" for i in range(300))
     path = written(tmp_path, f"a,b,c\n{good}1,x,3\n{good}1,2,-\n1,x,3\n{good}")
-    with pytest.raises(ValueError, match=r"numbers: 'b' 2 of 903 \('x'\), 'c' 1 of 903 \('-'\).*'x' in line 302\.$"):
+    with pytest.raises(
+        ValueError, match=r"numbers: 'b' 2 of 903 \('x'; first in row 300\), 'c' 1 of 903 \('-'; first in row 601\);"
+    ):
         together(open_source(path, blocks=True))
     # In a large file only the first part is looked at.
     monkeypatch.setattr(files, "MOST_FRAMES", 2)
     monkeypatch.setattr(files, "HEAD_NUMBERS", 30)
-    with pytest.raises(ValueError, match=r"'b' 1 of 3\d\d \('x'\).*line 302\. The first 3\d\d rows were looked at\.$"):
+    with pytest.raises(
+        ValueError, match=r"'b' 1 of 3\d\d \('x'; first in row 300\).*\. The first 3\d\d rows were looked at\.$"
+    ):
         together(open_source(path, blocks=True))
 
 
@@ -355,7 +358,7 @@ def test_marks_of_missing_values(survey, tmp_path):
     np.testing.assert_array_equal(frame, expected)
     # A mark is a whole cell: 99 is no part of -999, and "R" none of "ERR". A number is compared by its value.
     assert both(survey, columns="Q*", na="99,9")["Q2"].min() == -999
-    assert any("'age' 3 of 60 ('ERR', '?')" in line for line in refused(survey, columns="age", na="R"))
+    assert any("'age' 3 of 60 ('ERR', '?'; first in row 3)" in line for line in refused(survey, columns="age", na="R"))
     path = written(tmp_path, "a,b\n-999.0,1\n-999,2\n-9990,3\n")
     np.testing.assert_array_equal(both(path, na="-999"), [[np.nan, 1], [np.nan, 2], [-9990, 3]])
 

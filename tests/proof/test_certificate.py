@@ -359,7 +359,10 @@ def test_the_matrix_in_every_form_is_the_same():
     for data in (S, np.asfortranarray(S), S.tolist(), frame, sp.csr_array(S), DenseCovariance(S)):
         assert verify(certificate, data), type(data)
     assert verify(certificate, frame.iloc[::-1, ::-1]), "columns in another order are found by name"
-    assert "lacks 1 of the 8 columns that the certificate is about: 'a'" in verify(certificate, frame.rename(columns={"a": "z"})).reason
+    assert (
+        "lacks 1 of the 8 columns that the certificate is about: 'a'"
+        in verify(certificate, frame.rename(columns={"a": "z"})).reason
+    )
 
 
 @pytest.mark.parametrize(

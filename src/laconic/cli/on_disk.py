@@ -107,14 +107,13 @@ def read(
     """
     from laconic.core.monitor import Note, warn
     from laconic.data.columns import TableOptions
-    from laconic.data.files import WholeTable, check_has_columns, open_paths
+    from laconic.data.files import WholeTable, open_paths
 
     wanted = TableOptions.of(**options, only=only, needed_by=needed_by)
     if STANDARD_INPUT in files:
         if wanted.blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
         source: Any = WholeTable(typer.get_binary_stream("stdin"), wanted)
-        check_has_columns(source)
     else:
         source = open_paths(files, wanted)
     if covariance:
@@ -127,7 +126,6 @@ def read(
     if color_by in (source.feature_names or ()) and only is None and not wanted.is_named(color_by):
         warn(f"{color_by!r} colours the rows and is left out of the fit; name it in --columns to keep it.", Note)
         source.keep(source.frame.drop(columns=color_by))
-        check_has_columns(source)
     return Data(source, source.name, colors)
 
 

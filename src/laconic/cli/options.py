@@ -35,7 +35,6 @@ def say(message: object) -> None:
 @contextmanager
 def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
-
     said = set[str]()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:

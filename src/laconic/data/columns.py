@@ -40,6 +40,7 @@ class NotNumbers:
     count: int
     total: int  # the cells that are not empty
     with_signs: int = 0  # how many of the cells are numbers with other signs, such as "1,000" and "3 %"
+    row: int = 0  # the number of the first row with such a cell, from 0
 
     @property
     def nearly(self) -> list[str]:
@@ -59,7 +60,7 @@ class NotNumbers:
     def in_words(self) -> str:
         """Return the name of the column, with its cells."""
         if not self.is_text:
-            return f"{self.column!r} {self.count:,} of {self.total:,} ({_quoted(self.cells)})"
+            return f"{self.column!r} {self.count:,} of {self.total:,} ({_quoted(self.cells)}; first in row {self.row})"
         return f"{self.column!r} ({_quoted(self.cells[:1]) or 'empty'})"
 
     @property
@@ -98,23 +99,26 @@ def find_not_numbers(frames: Iterable[pd.DataFrame], columns: Sequence[Any], dec
     """
     signs = str.maketrans({".": "_", ",": "."} if decimal == "," else {})
     cells: dict[Any, Counter[str]] = {column: Counter() for column in columns}
-    counts, totals, with_signs = Counter[Any](), Counter[Any](), Counter[Any]()
+    counts, totals, with_signs, rows = Counter[Any](), Counter[Any](), Counter[Any](), dict[Any, Any]()
     for frame in frames:
         text = set(text_columns(frame[list(columns)]))
         for column in columns:
             entries = frame[column].dropna()
             totals[column] += len(entries)
             if column in text and len(entries):
-                different = entries.astype(str).value_counts()
+                entries = entries.astype(str)
+                different = entries.value_counts()
                 numbers = pd.to_numeric(different.index.str.translate(signs), errors="coerce")
                 wrong = different[numbers.isna()]
                 counts[column] += int(wrong.sum())
                 with_signs[column] += int(wrong[wrong.index.str.fullmatch(WITH_SIGNS)].sum())
+                if len(wrong) and column not in rows:
+                    rows[column] = entries.index[entries.isin(wrong.index)][0]
                 if len(cells[column]) < MOST_CELLS:
                     cells[column].update(wrong.to_dict())
     found = [column for column in columns if counts[column]]
     most = {column: [cell for cell, _ in cells[column].most_common(MOST_CELLS)] for column in found}
-    return [NotNumbers(str(c), most[c], counts[c], totals[c], with_signs[c]) for c in found]
+    return [NotNumbers(str(c), most[c], counts[c], totals[c], with_signs[c], rows[c]) for c in found]
 
 
 def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", needed_by: str = "") -> str:
@@ -154,7 +158,7 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
         comma = any_decimal_comma(cell for one in signs for cell in one.cells)
         do = ", or give decimal=',' if the comma is the decimal sign" if comma else ""
         do += "" if selection or needed_by else remedy(signs, ", or leave {it} out with drop={drop}", "")
-        which = listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
+        which = listed([f"{one.column!r} ({_quoted(one.cells)}; first in row {one.row})" for one in signs])
         parts.append(
             f"numbers with other signs around them or between their digits: {which}; write them as plain numbers{do}"
         )
@@ -314,7 +318,8 @@ def without_text(
     A column that the user names is not left out, nor one that a model needs. `decimal` is the decimal sign of the text
     that the frame was read from.
     """
-    found = find_not_numbers([wanted], text_columns(wanted), decimal)
+    text = text_columns(wanted)
+    found = find_not_numbers([wanted[text].reset_index(drop=True)], text, decimal)
     if whole and len(wanted):
         found += [NotNumbers(str(column), [], 0, 0) for column in wanted.columns[wanted.isna().all()]]
     out = [one for one in found if one.is_text and options.only is None and not options.is_named(one.column)]

@@ -41,6 +41,7 @@ TABLES = (*USUAL, *ARROW, *EXCEL)
 ARRAYS = (".npy", ".npz", ".mtx")
 CELLS = (".h5ad", ".zarr")
 KNOWN = sorted([*TABLES, *ARRAYS, *CELLS])
+NO_COLUMNS = "has no column of numbers left; give a table with columns of numbers, or drop fewer."
 # Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
 # cache of the processor, but each column of a frame has a cost of its own.
 FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
@@ -121,16 +122,9 @@ def open_paths(paths: Sequence[str | Path], options: TableOptions) -> Source:
             kept = set(options.kept(names, name))
             places = [number for number, name in enumerate(names) if name in kept]
             source = SelectedSource(source, np.array(places, dtype=np.intp), [names[number] for number in places])
-    check_has_columns(source)
-    return source
-
-
-def check_has_columns(source: Source) -> None:
-    """Raise a ValueError if no column is left."""
     if not source.n_features:
-        raise ValueError(
-            f"{source.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
-        )
+        raise ValueError(f"{name} {NO_COLUMNS}")
+    return source
 
 
 def _is_whole(files: Sequence[Path], options: TableOptions) -> bool:
@@ -191,10 +185,6 @@ class ArrowFile:
         self.labels = index[0] if index else None
         self._marks = [*options.na, *pd.to_numeric(pd.Series(options.na, dtype=str), errors="coerce").dropna()]
 
-    def place_of(self, _: Sequence[NotNumbers]) -> str:
-        """Return nothing: such a file has no lines."""
-        return ""
-
     def frames(
         self, columns: Sequence[str] | None = None, rows: int | None = None
     ) -> Generator[tuple[pd.DataFrame, float]]:
@@ -242,7 +232,7 @@ def table_file(file: Path, options: TableOptions) -> Table:
     if ending in EXCEL:
         options.refuse(file.name, "sep", "decimal", "encoding")
         signs = replace(options, sep=",", decimal=".")
-        return TextFile(_sheet(file, options.sheet), file.name, signs, lines=False)
+        return TextFile(_sheet(file, options.sheet), file.name, signs)
     options.refuse(file.name, "sep", "decimal", "encoding", "sheet")
     return ArrowFile(file, options)
 
@@ -297,7 +287,7 @@ class WholeTable(ArraySource):
         else:
             chosen = choose_columns(frame, options, table.name, table.decimal, labels=table.labels)
         if chosen.wrong:
-            raise ValueError(_refusal(chosen.wrong, table, options))
+            raise ValueError(_refusal(chosen.wrong, table.name, options))
         frame = chosen.frame
         if options.transpose:
             frame = frame.T.set_axis(features, axis=1)[options.kept(features, table.name)]
@@ -308,6 +298,8 @@ class WholeTable(ArraySource):
 
     def keep(self, frame: pd.DataFrame) -> None:
         """Set the table."""
+        if not frame.shape[1]:
+            raise ValueError(f"{self.table.name} {NO_COLUMNS}")
         self.frame, self.label_name = frame, str(frame.index.name or "row")
         super().__init__(frame.to_numpy(dtype=np.float64, na_value=np.nan), self.table.name, list(frame.columns))
 
@@ -378,12 +370,11 @@ class TableSource(Source):
 
         found = find_not_numbers(looked_at(), names, self.table.decimal)
         where = "" if is_all else f" The first {looked:,} rows were looked at."
-        raise ValueError(_refusal(found, self.table, self._options) + where)
+        raise ValueError(_refusal(found, self.name, self._options) + where)
 
 
-def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -> str:
-    needed_by = "" if options.only is None else options.needed_by
-    return refusal(found, table.name, needed_by=needed_by) + table.place_of(found)
+def _refusal(found: Sequence[NotNumbers], name: str, options: TableOptions) -> str:
+    return refusal(found, name, needed_by="" if options.only is None else options.needed_by)
 
 
 def _opened(path: str | Path | BinaryIO, options: TableOptions) -> Table:
@@ -470,7 +461,6 @@ def read_table(
     signs = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     own = {"index": index, "columns": columns, "drop": drop, "na": na, "transpose": transpose}
     source = WholeTable(path, TableOptions.of(**signs, **own))
-    check_has_columns(source)
     if source.note:
         warn(source.note, Note)
     return source.frame
