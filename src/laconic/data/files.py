@@ -294,7 +294,7 @@ class WholeTable(ArraySource):
         self.keep(frame)
         self.files = [] if hasattr(path, "read") else [Path(path)]
         self.note = left_out_in_words(chosen.left_out, table.name)
-        self.table_columns = features if options.transpose else table.names
+        self.table_columns = features if options.transpose else [one for one in table.names if one != table.labels]
 
     def keep(self, frame: pd.DataFrame) -> None:
         """Set the table."""
@@ -333,7 +333,7 @@ class TableSource(Source):
         if chosen.wrong:
             self._refuse(len(head))
         self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head))
-        self.table_columns = table.names
+        self.table_columns = [one for one in table.names if one != table.labels]
         label: Any = chosen.frame.index.name
         self._labels: str | None = label if label is not None else table.labels
         self.label_name = str(label or "row")
