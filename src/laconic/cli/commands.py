@@ -34,7 +34,7 @@ def _made(model: "SparsePCA", data: disk.Data, settings: opt.Settings, monitor: 
 
     model.forced_in = data.features(settings.forced_in)
     features = None if monitor is None else features_asked_for(model)
-    rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
+    rows, matrix = (None, data.source) if settings.covariance else (data.source, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
         return made_of(model, rows, matrix, None, own, features=features, name=data.name)
 

@@ -122,7 +122,7 @@ class Content:
     stability: "Stability | None"
     left_out: list[int]  # the variables that do not vary
     missing: str  # a sentence about missing values; empty if there are none
-    columns_left_out: str  # a sentence about columns that were not read
+    not_used: Sequence[str]  # the columns of the table that were not used, by name
     certificates: list[CertificateFiles]
     certificate: Certificate | None  # the first one
     python: str
@@ -144,12 +144,12 @@ def content_of(
     stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
-    columns_left_out: str = "",
+    not_used: Sequence[str] = (),
     made: Made | None = None,
 ) -> Content:
     """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`.
 
-    `command` is the line that made the model, `columns_left_out` a sentence about columns that were not read, and
+    `command` is the line that made the model, `not_used` the columns of the table that were not used, and
     `made` the covariance that the model was fitted to, if it is at hand.
     """
     check_time_limit(time_limit)
@@ -188,7 +188,7 @@ def content_of(
         stability=stability,
         left_out=out,
         missing=_missing_in_words(model),
-        columns_left_out=columns_left_out,
+        not_used=not_used,
         certificates=_certificate_files(model),
         certificate=certificate,
         python=f"from laconic import SparsePCA\n\nmodel = SparsePCA({changed_settings(model)}).{call}",
