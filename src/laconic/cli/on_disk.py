@@ -39,7 +39,8 @@ class Data:
 
     rows: Any  # a frame, a source that is read in blocks, or a covariance matrix
     name: str  # for messages
-    note: str = ""  # a sentence about columns that are left out
+    not_used: Sequence[str] = ()  # the columns of the table that were not used
+    reading: str = ""  # the Python code that reads it
     colors: "pd.Series | None" = None  # a value for each row
 
     @property
@@ -124,7 +125,9 @@ def read(
         warn(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.", Note)
     if source.note:
         warn(source.note, Note)
-    return Data(source, name, source.note)
+    names = getattr(getattr(source, "table", None), "names", ())
+    not_used = [one for one in names if one not in (source.feature_names or ())]
+    return Data(source, name, not_used, repr(files[0].name) if len(files) == 1 else "")
 
 
 def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
@@ -166,7 +169,21 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
         warn(note, Note)
     frame = chosen.frame
     colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
-    return Data(frame, table.name, note, colors)
+    used = list(frame.columns)
+    others = {str(name) for name in (found.index if transpose else found.columns)} - {*used, frame.index.name}
+    not_used = [name for name in map(str, found.index if transpose else found.columns) if name in others]
+    return Data(frame, table.name, not_used, _reading(table.name, options, used, not_used, transpose), colors)
+
+
+def _reading(name: str, options: "TableOptions", used: list[str], not_used: list[str], transpose: bool) -> str:
+    """Return the Python code that reads the same columns of a table. It names those left out if they are fewer."""
+    given = {key: getattr(options, key) for key in ("index", "sep", "decimal", "na", "encoding", "sheet")}
+    given = {key: list(value) if key == "na" else value for key, value in given.items() if value}
+    if not_used:
+        given |= {"columns": used} if len(used) < len(not_used) else {"drop": not_used}
+    if transpose:
+        given["transpose"] = True
+    return f"read_table({', '.join([repr(name), *(f'{key}={value!r}' for key, value in given.items())])})"
 
 
 def _matrix(source: Any) -> Any:
@@ -297,13 +314,23 @@ def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
         say_written(place)
 
 
-def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> None:
-    """Write the page of a model, and say so."""
+def page_of(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> str:
+    """Return the page of a model that will be written to a file. The model may take better columns from it."""
     from laconic.report import page
 
-    named = [file.name for file in files if file != STANDARD_INPUT]
-    options["title"] = options.get("title") or (named[0] if named else None)
+    named = [file for file in files if file != STANDARD_INPUT]
+    options["title"] = options.get("title") or (named[0].name if named else None)
+    words = list(COMMAND.get())
+    for file in (*named, place):
+        words = [word.replace(str(file), file.name) for word in words]
     if data is not None:
-        options |= {"color_by": data.colors, "columns_left_out": data.note}
-    rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
-    say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))
+        options |= {"color_by": data.colors, "not_used": data.not_used, "reading": data.reading}
+    rows = None if data is None else data.rows
+    return page.rendered(page.content_of(model, rows, command=shlex.join(["laconic", *words]), **options))
+
+
+def write_page(html: str, place: Path) -> None:
+    """Write a page, and say so."""
+    from laconic.report import page
+
+    say_written(page.write_page(html, place))
