@@ -320,13 +320,16 @@ def page_of(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data |
 
     named = [file for file in files if file != STANDARD_INPUT]
     options["title"] = options.get("title") or (named[0].name if named else None)
-    words = list(COMMAND.get())
-    for file in (*named, place):
-        words = [word.replace(str(file), file.name) for word in words]
+    words = ["laconic"]
+    for word in COMMAND.get():
+        # Whoever gets the page has the files in another folder.
+        option, sign, value = word.rpartition("=")
+        own = Path(value) in (*named, place) or Path(value).is_absolute()
+        words.append(f"{option}{sign}{Path(value).name or value}" if own else word)
     if data is not None:
         options |= {"color_by": data.colors, "not_used": data.not_used, "reading": data.reading}
     rows = None if data is None else data.rows
-    return page.rendered(page.content_of(model, rows, command=shlex.join(["laconic", *words]), **options))
+    return page.rendered(page.content_of(model, rows, command=shlex.join(words), **options))
 
 
 def write_page(html: str, place: Path) -> None:
