@@ -24,10 +24,10 @@ try:
 except ImportError:
     raise ImportError('The page needs jinja2: pip install "laconic[app]".') from None
 
-from laconic.core.arrays import PROVED, Indices
+from laconic.core.arrays import Indices
 from laconic.core.monitor import check_time_limit
 from laconic.core.store import write_atomically
-from laconic.core.words import memory_in_words, percent, percent_reached
+from laconic.core.words import memory_in_words, percent
 from laconic.covariance.make import Made
 from laconic.model.save import certificate_files
 from laconic.model.settings import changed_settings
@@ -421,20 +421,6 @@ def _one(value: float) -> float | None:
     return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
 
 
-def _limit(path: PathPart, i: int) -> str:
-    gap = relative_gap(path.found[i], path.upper[i])
-    if np.isinf(gap):
-        return "unknown"
-    return "optimal" if gap <= PROVED else f"at least {percent_reached(gap)} %"
-
-
-def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
-    """Return the columns that enter and leave a path at one place."""
-    before = set(path.supports[i - 1]) if i else set()
-    own = path.supports[i]
-    return [j for j in own if j not in before], sorted(before - set(own))
-
-
 def _shortened(text: str, most: int = MOST_LETTERS) -> str:
     """Return a text of at most so many letters. A longer one loses its middle: many names begin alike."""
     half = most // 2
@@ -450,9 +436,6 @@ FILTERS: dict[str, Any] = {
     "in_columns": lambda text: re.sub(r"\bfeature(s?)\b", r"column\1", text),
     "memory": memory_in_words,
     "count_of": count_of,
-    "amount": lambda value, total: amount(value, total).removesuffix(" of the variance").removeprefix("a variance of "),
-    "limit": _limit,
     "name_of": lambda feature, page: page.name(feature),
-    "changes": _changes,
     "short": _shortened,
 }

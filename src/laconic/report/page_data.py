@@ -31,8 +31,8 @@ MOST_BOUNDED, FURTHER = 2000, 5
 UNBOUNDED = "With so many columns, only the limit of the component itself is drawn; it holds for fewer columns, too."
 # The work of all curves: the number of columns, summed over their points. 10^5 take about a second.
 MOST_WORK = 1_000_000
-# A value is better than another if it is larger by this share.
-BETTER = 1e-6
+# A value is better than another if it is larger by this share. A fall of a curve by this share of its height is seen.
+BETTER, VISIBLE = 1e-6, 0.003
 # Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
 PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
@@ -149,7 +149,7 @@ def _paths(model: "SparsePCA", made: Made, monitor: Monitor, notes: list[str]) -
             count = place
             break
         path = _path(model, made, place, last, monitor.part(count - place))
-        best = path.solutions[np.searchsorted(path.cardinalities, len(support), side="right") - 1]
+        best = path.solutions[int(np.searchsorted(path.cardinalities, len(support), side="right")) - 1]
         if best.value <= float(model.lower_bound_[place]) * (1 + BETTER):
             paths.append(_with_component(path, made, model, place))
         elif abilities_of(get_solver(model.method)).improvable:
@@ -215,6 +215,8 @@ def _with_component(path: Path, made: Made, model: "SparsePCA", place: int) -> P
     vectors -= vectors @ basis @ basis.T
     images = made.covariance.product(np.ascontiguousarray(vectors.T))
     added = np.einsum("ij,ji->i", vectors, images) / np.einsum("ij,ij->i", vectors, vectors)
+    if (np.diff(added) < -VISIBLE * added.max()).any():
+        notes.append("It may fall: columns are chosen by what the earlier components leave, not by what they add.")
     orders = [np.argsort(-np.abs(loadings), kind="stable") for _, loadings in pairs]
     return PathPart(
         place + 1,
