@@ -25,7 +25,7 @@ def test_choose_prints_and_writes_the_path_and_the_choice(csv, table, tmp_path):
     for line, value in zip(lines, expected.values, strict=True):
         assert value * (1 - 1e-4) < float(line.split()[1]) <= value
     assert f"+{expected.names(1)[0]}" in lines[0]
-    assert "Optimal (proved): 7 of 7 cardinalities." in text
+    assert "Optimal (proved): 7 of 7 sizes." in text
     assert "Component 1: Variance bends most at 5 features: " in text
     written = pd.read_csv(out / "path.csv")
     np.testing.assert_allclose(written["upper_bound"], expected.upper_bounds, rtol=1e-9)

@@ -78,11 +78,31 @@ def test_the_share_of_the_best_possible_variance(gap, percent):
 
 
 @pytest.mark.parametrize(
-    ("share", "said"),
-    [(0.9997, "99.9 %"), (0.29, "29.0 %"), (0.001, "0.1 %"), (0.00043, "0.043 %"), (1e-5, "0.001 %"), (0.0, "0.0 %")],
+    ("share", "found", "limit"),
+    [
+        (0.99965, "99.9 %", "99.97 %"),
+        (0.999985, "99.9 %", "99.999 %"),
+        (0.29, "29.0 %", "29.0 %"),
+        (0.001, "0.10 %", "0.11 %"),
+        (0.00043, "0.043 %", "0.043 %"),
+        (0.00995, "0.99 %", "1.00 %"),
+        (0.0, "0 %", "0 %"),
+        (1.0, "100 %", "100 %"),
+        (1.25, "125.0 %", "125.0 %"),
+        (np.nan, "", ""),
+    ],
 )
-def test_a_share_is_rounded_down_and_a_small_one_is_not_zero(share, said):
-    assert percent(share) == said
+def test_a_share_is_rounded_down_and_a_limit_up(share, found, limit):
+    assert percent(share) == found
+    assert percent(share, up=True) == limit
+
+
+@given(st.floats(1e-12, 1 - 1e-8))
+def test_no_share_but_nothing_and_all_reads_like_nothing_or_all(share):
+    low, high = (Fraction(percent(share, up=up).removesuffix(" %")) for up in (False, True))
+    assert 0 < low <= 100 * Fraction(share) * (1 + Fraction(1, 10**8))
+    assert 100 * Fraction(share) <= high < 100 or share >= 1 - 1e-9
+    assert high - low <= max(Fraction(1, 5), 0)
 
 
 @given(st.floats(1e-6, 1e9))

@@ -142,14 +142,16 @@ def bounded(path, upper):
 def test_path_shows_shares_in_per_cent_and_a_band_only_where_a_bound_is_proved(path):
     ax = plot.path(bounded(path, [np.inf] * 13), ax=Figure())
     curve = next(line for line in ax.lines if len(line.get_xdata()) == 13 and line.get_linestyle() == "-")
-    np.testing.assert_allclose(curve.get_ydata(), 100 * path.values / path.dense_variance)
+    np.testing.assert_allclose(curve.get_ydata(), 100 * path.values / path.total_variance)
     assert not ax.collections
     upper = np.where(path.cardinalities <= 8, 1.1 * path.values, np.inf)
     (band,) = plot.path(bounded(path, upper), ax=Figure()).collections
     corners = np.concatenate([p.vertices for p in band.get_paths()])
     assert corners[:, 0].max() == 8
     # The dense component bounds every component, so the band ends there.
-    np.testing.assert_allclose(corners[:, 1].max(), np.minimum(110 * path.shares[:8], 100).max())
+    np.testing.assert_allclose(
+        corners[:, 1].max(), 100 * np.minimum(1.1 * path.values[:8], path.dense_variance).max() / path.total_variance
+    )
     ax = plot.path(bounded(path, np.where(path.cardinalities <= 3, path.values, np.inf)), ax=Figure())
     points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
     assert points == {"found, optimal (proved)": 3, "found": 10}

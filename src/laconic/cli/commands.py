@@ -102,9 +102,13 @@ def fit(
     with model._begin() as monitor:
         made = _made(model, data, settings, monitor)
         model._fit(made, monitor)
+    page = ""
+    if report is not None:
+        # Before the components are printed: a curve of the page may meet better ones.
+        page = disk.page_of(model, report, files, data, made=made, time_limit=settings.time_limit)
     print_components(model)
     if report is not None:
-        disk.write_page(model, report, files, data, made=made, time_limit=settings.time_limit)
+        disk.write_page(page, report)
     if save is not None:
         disk.say_written(model.save(save))
     if out is None:
@@ -299,7 +303,7 @@ def report(
     title: Annotated[str | None, option("TEXT", "The title of the page.")] = None,
     color_by: opt.ColorBy = None,
     read: opt.Read = None,
-    time_limit: Annotated[float | None, option("SECONDS", "The time for curves and scores. By default 10.")] = None,
+    time_limit: Annotated[float | None, option("SECONDS", "Time for curves and scores.")] = None,
 ) -> None:
     """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
     from laconic.model.save import load_model
@@ -318,7 +322,7 @@ def report(
     if color_by is not None and not files:
         raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
     data = disk.read_again(files, fitted.certificates_, read, color_by) if files else None
-    disk.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
+    disk.write_page(disk.page_of(fitted, out, files or [], data, title=title, time_limit=time_limit), out)
 
 
 def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.covariance.make import Made
+    from laconic.data.columns import TableOptions
     from laconic.model.estimator import SparsePCA
 
 # The words of this command line, without the name of the program.
@@ -36,6 +37,7 @@ class Data:
     source: Any  # of rows; or a covariance matrix as a frame
     name: str  # for messages
     colors: "pd.Series | None" = None  # a value for each row
+    reading: str = ""  # the Python code that reads it
 
     @property
     def rows(self) -> Any:
@@ -126,7 +128,8 @@ def read(
     if color_by in (source.feature_names or ()) and only is None and not wanted.is_named(color_by):
         warn(f"{color_by!r} colours the rows and is left out of the fit; name it in --columns to keep it.", Note)
         source.keep(source.frame.drop(columns=color_by))
-    return Data(source, source.name, colors)
+    data = Data(source, source.name, colors)
+    return replace(data, reading=_reading(source, wanted, data.not_used))
 
 
 def _colors(source: Any, column: str) -> "pd.Series":
@@ -144,6 +147,18 @@ def _colors(source: Any, column: str) -> "pd.Series":
         raise ValueError(f"color_by={column!r} is not a column of {source.name}{did_you_mean(column, names)}")
     values = next(frame for frame, _ in source.table.frames([column]))[column]
     return pd.Series(values.to_numpy(), index=source.frame.index, name=column)
+
+
+def _reading(source: Any, options: "TableOptions", not_used: Sequence[str]) -> str:
+    """Return the Python code that reads the same columns of a table. It names those left out if they are fewer."""
+    given = {key: getattr(options, key) for key in ("index", "sep", "decimal", "na", "encoding", "sheet", "transpose")}
+    given = {key: list(value) if key == "na" else value for key, value in given.items() if value}
+    used = source.feature_names
+    if not_used:
+        given |= {"columns": used} if len(used) < len(not_used) else {"drop": list(not_used)}
+    if not hasattr(source, "frame"):
+        return "" if given or len(source.files) != 1 else repr(source.files[0].name)
+    return f"read_table({', '.join([repr(source.name), *(f'{key}={value!r}' for key, value in given.items())])})"
 
 
 def _matrix(source: Any) -> Any:
@@ -274,13 +289,26 @@ def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
         say_written(place)
 
 
-def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> None:
-    """Write the page of a model, and say so."""
+def page_of(model: "SparsePCA", place: Path, files: Sequence[Path], data: Data | None, **options: Any) -> str:
+    """Return the page of a model that will be written to a file. The model may take better columns from it."""
     from laconic.report import page
 
-    named = [file.name for file in files if file != STANDARD_INPUT]
-    options["title"] = options.get("title") or (named[0] if named else None)
+    named = [file for file in files if file != STANDARD_INPUT]
+    options["title"] = options.get("title") or (named[0].name if named else None)
+    words = ["laconic"]
+    for word in COMMAND.get():
+        # Whoever gets the page has the files in another folder.
+        option, sign, value = word.rpartition("=")
+        own = Path(value) in (*named, place) or Path(value).is_absolute()
+        words.append(f"{option}{sign}{Path(value).name or value}" if own else word)
     if data is not None:
-        options |= {"color": data.colors, "not_used": data.not_used}
-    rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
-    say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))
+        options |= {"color": data.colors, "not_used": data.not_used, "reading": data.reading}
+    rows = None if data is None else data.rows
+    return page.rendered(page.content_of(model, rows, command=shlex.join(words), **options))
+
+
+def write_page(html: str, place: Path) -> None:
+    """Write a page, and say so."""
+    from laconic.report import page
+
+    say_written(page.write_page(html, place))

@@ -18,6 +18,8 @@ from laconic.core.arrays import PROVED, Indices
 
 # A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
 MOST_NAMED = 2
+# A share that was found is accurate to this, relative to itself.
+ROUNDING = Decimal("1e-9")
 
 
 @dataclass(frozen=True)
@@ -126,15 +128,21 @@ def held_at_least_in_words(several: str, gap: float, scope: Scope = EVERYTHING) 
     )
 
 
-def percent(share: float) -> str:
-    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %.
+def percent(share: float, *, up: bool = False) -> str:
+    """Return a share as a percentage with one decimal, or with two digits if it is below 1 %.
 
-    A share below 0.1 % has two digits: one component of 5000 columns of noise holds 0.043 %, which is not nothing.
+    What was found is rounded down, and with `up` a limit is rounded up. Only nothing is "0 %", and only all is "100 %".
+    The text of a share that is not defined is empty.
     """
-    # A share such as 0.29 is slightly smaller in binary. The number added is far below the accuracy of a share.
-    if 0 < share < 0.001:
-        return f"{at_least(100 * share * (1 + 1e-9), 2)} %"
-    return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
+    if np.isnan(share):
+        return ""
+    # A share such as 0.29 is slightly smaller in binary. What is added is far below the accuracy of a share.
+    number = 100 * Decimal(float(share)) * (1 if up else 1 + ROUNDING)
+    decimals = 1
+    if 0 < abs(number) < 1 or (up and Decimal("99.9") < number < 100):
+        decimals = -min(abs(number), 100 - number).adjusted() + (number < 1)
+    rounded = number.quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{rounded.to_integral() if rounded in (0, 100) else rounded:f} %"
 
 
 def percent_reached(gap: float) -> str:

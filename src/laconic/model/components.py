@@ -5,6 +5,7 @@ search is not run.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -223,8 +224,12 @@ class Components:
     one_by_one: bool = True  # whether each was found given the earlier ones
 
 
-def components(model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor) -> Components:
+def components(
+    model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor, starts: Sequence[Indices] = ()
+) -> Components:
     """Find components one after the other, or together if the solver does that, and prove bounds for them.
+
+    With `starts`, a support for each component, no component is worse than its own if those before it are the same.
 
     There are fewer components than asked for only if the user interrupted the search.
     """
@@ -237,7 +242,10 @@ def components(model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor) -
             search.found = _in_blocks(search)
             return _concluded(search, one_by_one=False)
         try:
-            search.find()
+            if len(starts):
+                search.extend(search.found, sizes.count, starts)
+            else:
+                search.find()
             search.prove()
         except KeyboardInterrupt:
             if not search.found:
@@ -342,7 +350,7 @@ class Search:
         If features that are not at hand may matter for a component, they are read, and all components found again.
         """
         while True:
-            self._extend(self.found, self.sizes.count, [])
+            self.extend(self.found, self.sizes.count, [])
             if self.monitor.is_over or self.covariance.at_hand is None:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
@@ -381,7 +389,7 @@ class Search:
                 continue
             # The list is replaced as a whole: a second Ctrl-C on the way leaves components that belong together.
             found = [*self.found[:index], replace(one, solution=better)]
-            self._extend(found, len(self.found), self.found[index + 1 :])
+            self.extend(found, len(self.found), [one.support for one in self.found[index + 1 :]])
             self.found = found
             self._prove_from(index + 1, "fast")
 
@@ -413,8 +421,8 @@ class Search:
             one.solution = solution
         return solution
 
-    def _extend(self, found: list[Found], count: int, starts: list[Found]) -> None:
-        """Find the components that a list lacks; begin with earlier supports if there are any."""
+    def extend(self, found: list[Found], count: int, starts: Sequence[Indices]) -> None:
+        """Find the components that a list lacks; begin with the supports `starts` if there are any."""
         deflation = Deflation(self.covariance, self.model.deflation)
         scale = self.covariance.rounding_unit
         for one in found:
@@ -432,7 +440,7 @@ class Search:
             if index + 1 < count:
                 deflation.remove(one.vector)
 
-    def _next(self, current: Covariance, earlier: list[Floats], monitor: Monitor, start: Found | None) -> Found:
+    def _next(self, current: Covariance, earlier: list[Floats], monitor: Monitor, start: Indices | None) -> Found:
         index, bound, free = len(earlier), None, self.varying
         cardinalities, share = self.sizes.cardinalities, self.sizes.share
         size = max(len(self.forced), 1) if cardinalities is None else cardinalities[index]
@@ -454,11 +462,11 @@ class Search:
         size_is_open = cardinalities is None and monitor.stopped is not None
         return Found(current, free, problem, solution, earlier, dense, bound, monitor.stopped, size_is_open)
 
-    def _solve(self, problem: Problem, start: Found | None) -> tuple[Solution, UpperBound | None]:
+    def _solve(self, problem: Problem, start: Indices | None) -> tuple[Solution, UpperBound | None]:
         """Return a solution, and a bound if one was proved on the way."""
         if start is None:
             return self._solve_in_stages(problem)
-        support = np.searchsorted(self.varying, start.support)
+        support = np.searchsorted(self.varying, start)
         solution = solve_at_hand(self.solver, problem, start=support)
         kept = finish(problem, support, solution.status, method=solution.method)
         # A search that is stopped at once may return less than it began with.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.bounds.names import get_solver
 from laconic.bounds.prove import Proof
-from laconic.core.arrays import Floats
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Hint, Monitor, warn
 from laconic.core.words import Scope, gap_in_tables
 from laconic.covariance.make import Made, Recipe
@@ -39,6 +39,7 @@ from laconic.model.scores import (
     warn_of_undetermined,
 )
 from laconic.model.settings import (
+    Sizes,
     check_settings,
     features_asked_for,
     joint_of,
@@ -337,6 +338,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             warn(hint, Hint)
         return self
 
+    def _fit_from(self, supports: Sequence[Indices], made: Made, monitor: Monitor) -> None:
+        """Fit again from better supports, one for each component, of the sizes that the components have."""
+        sizes = Sizes(self.n_components_, [len(support) for support in self.supports_], choice=self.choice_)
+        self._keep(made, components(self, made, sizes, monitor, supports), monitor)
+
     def _keep(self, made: Made, found: Components, monitor: Monitor) -> None:
         """Set the attributes of a fit."""
         covariance, solutions = found.covariance, found.solutions
@@ -547,10 +553,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : rows or covariance matrix that the model was fitted to, optional
-            With it the page also shows variance against the number of variables, the scores and the variances of
-            ordinary PCA. Other rows with the same columns are shown by their scores only.
+            With it the page also shows variance against the number of features, the scores and the variances of
+            ordinary PCA. If a curve meets better features for a component, ``method="auto"`` takes them: the model has
+            them afterwards, and a warning says so. Other rows with the same columns are shown by their scores only.
         time_limit : float, optional
-            Seconds for what the page computes from X. By default 10.
+            Seconds for what the page computes from X. By default it is limited by work, so that pages repeat.
         **options
             `title`, a text. `color`, a group or a number for each row, or a column of `adata.obs`. `labels`, a name for
             each row; by default the row labels of a table. `descriptions`, a dictionary with longer texts for features,

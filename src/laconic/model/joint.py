@@ -87,7 +87,7 @@ class JointSolution:
         """Return what is proved of all components together, as a share of a total variance or not."""
         if not np.isfinite(self.upper):
             return "No upper bound was computed."
-        most = at_most(self.upper, 3) if total is None else f"{at_most(100 * self.upper / total, 3)} %"
+        most = at_most(self.upper, 3) if total is None else percent(self.upper / total, up=True)
         more = "more" if self.gap <= PROVED else f"more than {most}"
         which = several_in_words(self.question, self.cardinalities, self.total)
         return f"No {which}{self.scope.supports} hold {more} (proved)."
@@ -301,7 +301,7 @@ def _beside_others(question: Question, value: float, upper: float, total: float,
     found = f"It {verb} {amount}{scope.matrix}{beside}."
     if not np.isfinite(upper):
         return f"{found} No upper bound was computed."
-    most = f"{at_most(100 * upper / total, 3)} %" if shares else at_most(upper, 3)
+    most = percent(upper / total, up=True) if shares else at_most(upper, 3)
     more = "more" if upper - value <= PROVED * held else f"more than {most}"
     return f"{found} Beside the others as they are, {RIVALS[question]}{scope.supports} {verb} {more} (proved)."
 

@@ -1,16 +1,16 @@
-"""What the data add to a page: variance against the number of variables, ordinary PCA, and rows by their scores."""
+"""What the data add to a page: variance against the number of columns, ordinary PCA, and rows by their scores."""
 
 import warnings
 from dataclasses import dataclass, field
 from itertools import pairwise
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from laconic.bounds.names import get_solver
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Monitor, Note, warn
 from laconic.covariance.make import Made
 from laconic.data.rows import open_source
 from laconic.model.noise import Scree, scree_of
@@ -18,19 +18,21 @@ from laconic.model.paths import Path, path_of
 from laconic.model.scores import scores_of, used_features
 from laconic.model.settings import made_of
 from laconic.report.colouring import NO_VALUE, OTHERS, Colouring, colouring_of, row_names
-from laconic.search.problem import Status
+from laconic.search.problem import Status, abilities_of
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-# Paths of so many components are drawn, each with at most so many variables.
+# Paths of so many components are drawn, each with at most so many columns.
 MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
-# With more variables than this, curves end soon after the component, and have no bounds of their own: both would take
+# With more columns than this, curves end soon after the component, and have no bounds of their own: both would take
 # longer than the fit.
 MOST_BOUNDED, FURTHER = 2000, 5
-UNBOUNDED = (
-    "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
-)
+UNBOUNDED = "With so many columns, only the limit of the component itself is drawn; it holds for fewer columns, too."
+# The work of all curves: the number of columns, summed over their points. 10^5 take about a second.
+MOST_WORK = 1_000_000
+# A value is better than another if it is larger by this share. A fall of a curve by this share of its height is seen.
+BETTER, VISIBLE = 1e-6, 0.003
 # Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
 PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
@@ -49,15 +51,15 @@ MOST_GROUPS, CLASSES = 6, 5
 
 @dataclass(frozen=True, eq=False)
 class PathPart:
-    """The best sets of variables that were found for one component, and proved bounds."""
+    """The best sets of columns that were found for one component, and proved bounds."""
 
     component: int  # from 1
     cardinalities: list[int]
-    found: list[float]  # the variance of each set
-    upper: list[float]  # infinite if nothing is proved
-    supports: list[list[int]]  # the variables with the largest loading first
+    found: list[float]  # the variance that each set adds to the earlier components
+    upper: list[float]  # the same, and the proved gap; infinite if nothing is proved
+    supports: list[list[int]]  # the columns with the largest loading first
     loadings: list[list[float]]
-    chosen: int  # the number of variables of the model's component
+    chosen: int  # the number of columns of the model's component
     note: str = ""
 
 
@@ -68,7 +70,7 @@ class DataPart:
     given: str = ""  # "rows" or "covariance"
     same: bool = False  # whether the model was fitted to these data
     notes: list[str] = field(default_factory=list)
-    variances: Floats | None = None  # of each variable, after scaling
+    variances: Floats | None = None  # of each column, after scaling
     constant: list[int] = field(default_factory=list)
     paths: list[PathPart] = field(default_factory=list)
     scree: Scree | None = None
@@ -111,13 +113,13 @@ def is_of_fit(model: "SparsePCA", made: Made) -> bool:
     return not digests or made.digest() in digests
 
 
-def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seconds: float) -> DataPart:
+def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, time_limit: float | None) -> DataPart:
     """Compute what the page shows of the data that the model was fitted to, if they are the `same`."""
     if in_blocks(X) if made is None else made.covariance.at_hand is not None:
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    end, steps = monotonic() + seconds, max(1, made.recipe.iterations)  # of EM, in each permuted table
+    steps = max(1, made.recipe.iterations)  # of EM, in each permuted table
     small = made.in_memory and steps * int(np.prod(made.rows.shape)) <= MOST_NUMBERS
     part = DataPart(
         made.recipe.given,
@@ -126,51 +128,69 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
         constant=np.flatnonzero(made.constant).tolist(),
         scree=scree_of(made, 10, PERMUTATIONS if small else 0),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        part.paths.extend(_paths(model, made, end, part.notes))
+    with Monitor(time_limit) as monitor:
+        part.paths.extend(_paths(model, made, monitor, part.notes))
     return part
 
 
-def _paths(model: "SparsePCA", made: Made, end: float, notes: list[str]) -> list[PathPart]:
-    """Return the paths of the first components that were found one after the other."""
+def _paths(model: "SparsePCA", made: Made, monitor: Monitor, notes: list[str]) -> list[PathPart]:
+    """Return the curves of the first components that were found one after the other.
+
+    If one meets better columns for its component, the model is fitted again from them, and all curves begin again. A
+    method that was chosen by name keeps its columns. Its component then has no curve, which would run above it.
+    """
     if model._joint is not None:
         notes.append("The components were found together, so there is no curve for each of them.")
         return []
-    count, paths = min(model.n_components_, MOST_PATHS), list[PathPart]()
-    for place in range(count):
-        left = end - monotonic()
-        if left <= 0:
+    paths, work, n, count = list[PathPart](), 0, made.covariance.n_features, min(model.n_components_, MOST_PATHS)
+    for place, support in enumerate(model.supports_[:count]):
+        last = min(LONGEST_PATH, len(support) + FURTHER if n > MOST_BOUNDED else max(SHORTEST_PATH, 2 * len(support)))
+        work += last * n
+        if work > MOST_WORK or monitor.is_over:
+            count = place
             break
-        paths.append(_path(model, made, place, left / (count - place)))
-    if len(paths) < model.n_components_:
-        notes.append(f"Curves are computed for the first {len(paths)} of {model.n_components_} components only.")
+        path = _path(model, made, place, last, monitor.part(count - place))
+        best = path.solutions[int(np.searchsorted(path.cardinalities, len(support), side="right")) - 1]
+        if best.value <= float(model.lower_bound_[place]) * (1 + BETTER):
+            paths.append(_with_component(path, made, model, place))
+        elif abilities_of(get_solver(model.method)).improvable:
+            warn(f"Its curve met better columns for component {place + 1}, which has them now.", Note)
+            model._fit_from([*model.supports_[:place], best.support, *model.supports_[place + 1 :]], made, monitor)
+            return _paths(model, made, monitor, notes)
+        else:
+            notes.append(f"Component {place + 1} has no curve: a wider search finds better columns than this method.")
+    if count < model.n_components_:
+        notes.append(f"Curves are computed for the first {count} of {model.n_components_} components only.")
     return paths
 
 
-def _path(model: "SparsePCA", made: Made, place: int, seconds: float) -> PathPart:
-    earlier, free, k = model.components_[:place], np.flatnonzero(~made.constant), len(model.supports_[place])
-    wide = made.covariance.n_features > MOST_BOUNDED
-    longest = min(len(free), LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
-    forced = model.forced_in
+def _path(model: "SparsePCA", made: Made, place: int, last: int, monitor: Monitor) -> Path:
+    earlier, free, forced = model.components_[:place], np.flatnonzero(~made.constant), model.forced_in
     settings = type(model)(
-        proof=None if wide else "fast", deflation=model.deflation, nonnegative=model.nonnegative, forced_in=forced
+        proof=None if made.covariance.n_features > MOST_BOUNDED else "fast",
+        deflation=model.deflation,
+        nonnegative=model.nonnegative,
+        forced_in=forced,
     )
-    with Monitor(max(seconds, 0.1)) as monitor:
-        path = path_of(
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit has said it all
+        return path_of(
             settings,
             made,
             monitor,
-            last=max(longest, 0 if forced is None else len(forced)),
+            last=max(min(last, len(free)), 0 if forced is None else len(forced)),
             earlier=earlier,
             free=None if len(free) == made.covariance.n_features else free,
             certified=False,
         )
-    return _with_component(path, model, place)
 
 
-def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
-    """Return a path with the model's own component and bound in its place."""
+def _with_component(path: Path, made: Made, model: "SparsePCA", place: int) -> PathPart:
+    """Return a curve with the model's own component and bound in its place, as what each set adds to the earlier ones.
+
+    The search and its bounds are about the variance that the earlier components leave, z'Sz. What z adds to them is
+    q'Sq with q the part of z orthogonal to them, of unit length. The relative gap of z'Sz is kept.
+    """
     found, upper = path.values.copy(), path.upper_bounds.copy()
     pairs = [(s.support, s.loadings) for s in path.solutions]
     support, own, notes = model.supports_[place], float(model.lower_bound_[place]), list[str]()
@@ -178,24 +198,32 @@ def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
     at = np.flatnonzero(path.cardinalities == k)
     if len(at):
         i = int(at[0])
-        if found[i] > own * (1 + 1e-6):
-            notes.append(f"The search along this curve found {k} variables with more variance.")
         found[i], pairs[i] = own, (support, model.components_[place, support])
         upper[i] = min(upper[i], float(model.upper_bound_[place]))
     else:
-        notes.append(f"The curve ends at {path.cardinalities[-1]} variables; the component has {k}.")
-    # A bound for more variables holds for fewer, too.
+        notes.append(f"The curve ends at {path.cardinalities[-1]} columns; the component has {k}.")
+    # A bound for more columns holds for fewer, too.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
     if model.n_features_in_ > MOST_BOUNDED:
         notes.append(UNBOUNDED)
     if any(s.status is Status.TIME_LIMIT for s in path.solutions):
         notes.append("The time for this curve ran out; a longer time may improve it.")
+    ratios = np.maximum(upper, found) / found
+    vectors = np.zeros((len(pairs), made.covariance.n_features))
+    for vector, (features, loadings) in zip(vectors, pairs, strict=True):
+        vector[features] = loadings
+    basis = np.linalg.qr(model.components_[:place].T)[0]
+    vectors -= vectors @ basis @ basis.T
+    images = made.covariance.product(np.ascontiguousarray(vectors.T))
+    added = np.einsum("ij,ji->i", vectors, images) / np.einsum("ij,ij->i", vectors, vectors)
+    if (np.diff(added) < -VISIBLE * added.max()).any():
+        notes.append("It may fall: columns are chosen by what the earlier components leave, not by what they add.")
     orders = [np.argsort(-np.abs(loadings), kind="stable") for _, loadings in pairs]
     return PathPart(
         place + 1,
         path.cardinalities.tolist(),
-        found.tolist(),
-        np.maximum(upper, found).tolist(),
+        added.tolist(),
+        (added * ratios).tolist(),
         [features[order].tolist() for (features, _), order in zip(pairs, orders, strict=True)],
         [loadings[order].tolist() for (_, loadings), order in zip(pairs, orders, strict=True)],
         k,
@@ -213,6 +241,7 @@ class Points:
     rule: str  # how the rows were chosen, in words; empty if all are shown
     labels: list[str] | None = None  # of each point
     groups: list[str] | None = None  # the names of the groups, in order
+    sizes: list[int] | None = None  # of the groups, in all rows
     codes: list[int] | None = None  # the group of each point
     ordered: bool = False  # whether the groups are classes of a number
     group_title: str = ""
@@ -235,13 +264,15 @@ def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color: Any = Non
     rows, rule = np.arange(0, n_rows, step), f"one row in {step:,} of {n_rows:,}" if step > 1 else ""
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
-    colouring = colouring_of(X, color, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
+    colouring = colouring_of(X, color, n_rows, few=MOST_GROUPS, most=MOST_GROUPS)
     groups, codes = _groups(colouring)
+    sizes = None if groups is None else np.bincount(codes, minlength=len(groups)).tolist()
+    drawn = None if groups is None else codes[rows].tolist()
     scores, ordered = everything[rows, :MOST_COMPONENTS], colouring.numbers is not None
-    return Points(scores, rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
+    return Points(scores, rows, n_rows, rule, chosen, groups, sizes, drawn, ordered, colouring.title)
 
 
-def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
+def _groups(colouring: Colouring) -> tuple[list[str] | None, Any]:
     """Return the names of groups and the group of each row. Numbers make classes of about equal size."""
     if colouring.numbers is not None:
         classes, edges = pd.qcut(colouring.numbers, CLASSES, retbins=True, duplicates="drop")
@@ -255,4 +286,4 @@ def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
         if (codes == code).any():
             codes = np.where(codes == code, len(names), codes)
             names.append(name)
-    return names, codes.tolist()
+    return names, codes

@@ -253,11 +253,11 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
         raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")
     ax = axes_for(ax, (7.6, 4.2))
-    k, dense = path.cardinalities, path.dense_variance
-    # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
-    unit = dense / 100 if dense > 0 else 1.0
+    k, dense, total = path.cardinalities, path.dense_variance, path.total_variance
+    # A matrix that is not semidefinite may have no positive total variance. Then there are no shares of it.
+    unit = total / 100 if 0 < dense <= total * (1 + PROVED) else 1.0
     found, bounded = path.values / unit, np.isfinite(path.upper_bounds)
-    # No sparse component has more variance than the dense one.
+    # No sparse component has more variance than the ordinary one.
     top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
     proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
     if (bounded & ~proved).any():
@@ -269,14 +269,14 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         if which.any():
             ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
-    ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
+    ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="ordinary PCA")
     if path.suggested in k:
         ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
         ax.plot([path.suggested], found[k == path.suggested], linestyle="none", marker=".", markersize=22,
                 markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.2, zorder=5,
                 label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
-    ax.set_xlabel("Cardinality (number of features)")
-    ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
+    ax.set_xlabel("Number of features")
+    ax.set_ylabel("Share of the variance (%)" if unit != 1.0 else "Variance")
     values = np.array([0.0, *found, dense / unit])
     ax.set_ylim(1.06 * values.min(), 1.06 * values.max())
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))

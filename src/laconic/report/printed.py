@@ -12,6 +12,7 @@ from rich.text import Text
 
 from laconic.core.arrays import PROVED
 from laconic.core.words import at_least, at_most, counted, percent, percent_reached
+from laconic.report.sentences import share_of, together
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -46,19 +47,16 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
         screen.file.write("\n".join(line.rstrip() for line in text.get().splitlines()) + "\n\n")
 
 
-def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mapping[str, str] | None = None) -> None:
+def print_components(model: "SparsePCA", *, noun: str = "column", titles: Mapping[str, str] | None = None) -> None:
     """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
 
-    The verdict on all components together comes last.
+    What all components hold together comes last.
     """
     tables, loadings = [], model.loadings()
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
-        share = model.explained_variance_ratio_[place]
-        # A matrix that is not semidefinite may have no positive total variance.
-        of_total = f"{percent(share)} of the total variance, " if share == share else ""
-        of_dense = percent(model.lower_bound_[place] / model._each[place].dense_variance)
-        title = f"Component {place + 1}: {counted(len(rows), noun)}, {of_total}{of_dense} of the dense component's"
+        verb = ("holds" if len(rows) == 1 else "hold") if not place else "adds" if len(rows) == 1 else "add"
+        title = f"Component {place + 1}: {counted(len(rows), noun)} {verb} {share_of(model, place)}"
         table = new_table(noun.capitalize(), *([] if titles is None else ["Title"]), "Loading", numbers=["Loading"])
         table.columns[0].no_wrap = titles is not None
         for feature, loading in zip(rows["feature"][:MOST_ROWS], rows["loading"][:MOST_ROWS], strict=True):
@@ -66,25 +64,21 @@ def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mappi
             table.add_row(Text(str(feature)), *middle, Text(f"{loading:+.3f}"))
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
+        # The verdict on one of several that were found together has another share: what it adds to all others.
+        verdict = [Text(model.verdicts_[place])] if model._joint is None else []
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, Text(model.verdicts_[place])))
-    print_tables(tables)
-    print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
-    if model.n_components_ > 1:
-        if model._joint is None:
-            print("For component 2 and later, it is the one of the variance that is left.")
-        else:
-            print("Here it is the one that would add most to the other components.")
-    print_tables([Group(Text(model._together.verdict))])
+        tables.append(Group(Text(title, style="bold"), table, *verdict))
+    print_tables([*tables, Group(Text(together(model, noun)))])
 
 
 def path_table(path: "Path") -> Table:
     """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
     proved = bool(np.isfinite(path.upper_bounds).any())
-    numbers = ["Cardinality", "Variance", *(["At most"] if proved else []), "Share of dense"]
-    table = new_table(*numbers, "Features that enter (+) and leave (-)", numbers=numbers)
+    numbers = ["Columns", "Variance", *(["At most"] if proved else []), "Share"]
+    table = new_table(*numbers, "Columns that enter (+) and leave (-)", numbers=numbers)
+    shares = path.values / (path.total_variance if path.total_variance > 0 else np.nan)
     before: list[str] = []
-    for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, path.shares, strict=True):
+    for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, shares, strict=True):
         names = path.names(int(k))
         limit = "" if np.isinf(upper) else "optimal" if upper <= value * (1 + PROVED) else at_most(upper, 5)
         change = [f"+{name}" for name in names if name not in before]
@@ -102,9 +96,9 @@ def path_summary(path: "Path") -> str:
     gaps = np.array([solution.gap for solution in path.solutions])
     lines = []
     if path.suggested is not None:
-        lines.append(f"Suggested: {counted(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
+        lines.append(f"Suggested: {counted(path.suggested, 'column')}, the sharpest bend of the curve (convex hull).")
     if proved.any():
-        lines.append(f"Optimal (proved): {proved.sum()} of {len(proved)} cardinalities.")
+        lines.append(f"Optimal (proved): {proved.sum()} of {len(proved)} sizes.")
     if not proved.all() and np.isfinite(gaps).all():
         others = "All others reach" if proved.any() else "All supports reach"
         least = percent_reached(gaps[~proved].max())
@@ -118,10 +112,10 @@ def stability_tables(found: "Stability") -> list[Group]:
     tables, frame = [], found.to_frame()
     for number in range(1, len(found.components) + 1):
         rows = frame[frame["component"] == number]
-        table = new_table("Feature", "Frequency", "Chosen from all rows", numbers=["Frequency"])
+        table = new_table("Column", "Frequency", "Chosen from all rows", numbers=["Frequency"])
         shown = rows[:MOST_ROWS]
         for feature, frequency, inside in zip(shown["feature"], shown["frequency"], shown["in_support"], strict=True):
-            table.add_row(Text(str(feature)), Text(f"{100 * frequency:.0f} %"), "yes" if inside else "no")
+            table.add_row(Text(str(feature)), Text(percent(frequency)), "yes" if inside else "no")
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
         tables.append(Group(Text(f"Component {number}: {len(found.supports)} half samples", style="bold"), table))

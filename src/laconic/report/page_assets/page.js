@@ -3,7 +3,7 @@
   const page = JSON.parse(document.getElementById("numbers").textContent);
   const about = new Map(page.about);
   const $ = (id) => document.getElementById(id);
-  const SYMBOLS = ["circle", "diamond", "square", "triangle", "star", "plus"];
+  const SYMBOLS = ["circle", "diamond", "square", "triangle", "star", "cross"];
 
   // Text from the data enters the page as text only. Isolates keep right-to-left names from turning their neighbours.
   const isolated = (text) => "\u2068" + text + "\u2069";
@@ -34,7 +34,7 @@
     made.append(...children);
     return made;
   };
-  const variable = (place) => {
+  const column = (place) => {
     const cell = element("th", { scope: "row" }, element("bdi", { class: "name" }, page.names[place]));
     if (about.has(place)) cell.append(element("span", { class: "about" }, element("bdi", {}, about.get(place))));
     return cell;
@@ -61,7 +61,7 @@
     return again;
   };
 
-  // Variance against the number of variables, with the slider, the click and the table of the set that is shown.
+  // Variance against the number of columns, with the slider, the click and the table of the set that is shown.
   page.paths.forEach((path) => {
     const number = path.component;
     const own = path.k.includes(path.chosen) ? [path.chosen] : [];
@@ -76,8 +76,8 @@
       const top = Math.max(...data.map((d) => d.upper ?? d.found));
       const picture = Charts.plot({
         width, height: Math.min(345, Math.max(255, width * 0.52)), marginLeft: 46, marginBottom: 42, marginTop: 44, marginRight: 14,
-        ariaLabel: `Variance against the number of variables of component ${number}`,
-        x: { label: "Number of variables", labelAnchor: "center", labelArrow: "none", domain: [path.k[0], path.k.at(-1)], ticks: Math.min(path.k.length, 10), tickFormat: (k) => (Number.isInteger(k) ? String(k) : "") },
+        ariaLabel: `Variance against the number of columns of component ${number}`,
+        x: { label: "Number of columns", labelAnchor: "center", labelArrow: "none", domain: [path.k[0], path.k.at(-1)], ticks: Math.min(path.k.length, 10), tickFormat: (k) => (Number.isInteger(k) ? String(k) : "") },
         y: { label: page.unit, labelArrow: "none", domain: [0, top * 1.04], grid: true },
         marks: [
           Charts.areaY(bounded, { x: "k", y1: "found", y2: "upper", fill: "var(--band)", fillOpacity: 0.22 }),
@@ -101,7 +101,7 @@
       current = k;
       slider.value = String(k);
       shown.textContent = String(k);
-      slider.setAttribute("aria-valuetext", `${k} variables`);
+      slider.setAttribute("aria-valuetext", `${k} columns`);
       back.disabled = k === path.chosen;
       const i = path.k.indexOf(k);
       if (k === path.chosen || i < 0) {
@@ -112,7 +112,7 @@
         const extra = first.rows.length && first.rows[0].cells.length > 3;
         body.replaceChildren(...path.features[i].map((place, at) => {
           const loading = path.loadings[i][at];
-          const row = element("tr", {}, variable(place), element("td", { class: "number" }, signed(loading)), bar(loading, path.loadings[i]));
+          const row = element("tr", {}, column(place), element("td", { class: "number" }, signed(loading)), bar(loading, path.loadings[i]));
           if (extra) row.append(element("td", { class: "number" }, ""));
           return row;
         }));
@@ -125,7 +125,7 @@
     slider.addEventListener("input", () => show(Number(slider.value)));
     back.addEventListener("click", () => show(path.chosen));
     back.disabled = true;
-    slider.setAttribute("aria-valuetext", `${slider.value} variables`);
+    slider.setAttribute("aria-valuetext", `${slider.value} columns`);
     window.addEventListener("beforeprint", () => show(path.chosen));
   });
 
@@ -178,7 +178,7 @@
     }));
   }
 
-  // The table of all variables.
+  // The table of all columns.
   const table = $("search-table"), search = $("search"), top = $("search-top"), count = $("search-count");
   const columns = page.components.slice(0, 8).map((one) => new Map(one.features.map((place, i) => [place, one.loadings[i]])));
   const reasons = new Map();
@@ -191,13 +191,13 @@
     const hits = byWeight.filter((place) => !wanted || page.names[place].toLocaleLowerCase().includes(wanted) || (about.get(place) ?? "").toLocaleLowerCase().includes(wanted));
     const shown = hits.slice(0, Number(top.value));
     table.tBodies[0].replaceChildren(...shown.map((place) => {
-      const row = element("tr", {}, variable(place));
+      const row = element("tr", {}, column(place));
       if (reasons.has(place)) row.cells[0].append(element("span", { class: "about" }, reasons.get(place)));
       if (page.variances) row.append(element("td", { class: "number" }, page.variances[place] === null ? "" : threeDigits(page.variances[place])));
       columns.forEach((column) => row.append(element("td", { class: "number" }, column.has(place) ? signed(column.get(place)) : "·")));
       return row;
     }));
-    count.textContent = `${said} ${shown.length.toLocaleString("en")} of ${hits.length.toLocaleString("en")} variables, those with the largest loadings first.`.trim();
+    count.textContent = `${said} ${shown.length.toLocaleString("en")} of ${hits.length.toLocaleString("en")} columns, those with the largest loadings first.`.trim();
   };
   table.hidden = false;
   $("search-controls").hidden = false;
@@ -211,7 +211,7 @@
 
   // The rows in the plane of two components, or along one.
   function rowsPicture() {
-    const { scores, rows: numbers, labels, groups, codes, ordered } = page.points;
+    const { scores, rows: numbers, labels, groups, sizes, codes, ordered } = page.points;
     const colour = (code) => (groups ? (ordered ? `var(--s${Math.min(code, 4)})` : `var(--g${code})`) : "var(--g0)");
     const symbol = (code) => (ordered ? "circle" : SYMBOLS[code % SYMBOLS.length]);
     const codeOf = (i) => (codes ? codes[i] : 0);
@@ -226,7 +226,7 @@
     $("rows-controls").addEventListener("submit", (event) => event.preventDefault());
     if (groups) {
       $("rows-legend").append(...groups.map((name, code) => {
-        const number = codes.filter((one) => one === code).length;
+        const number = sizes[code];
         const mark = Charts.plot({ width: 14, height: 14, margin: 0, axis: null, x: { domain: [-1, 1] }, y: { domain: [-1, 1] }, symbol: { type: "identity" }, marks: [Charts.dot([0], { x: 0, y: 0, r: 5, symbol: symbol(code), fill: colour(code) })] });
         mark.setAttribute("aria-hidden", "true");
         return element("span", {}, mark, element("bdi", { title: name }, clipped(name, 60)), ` (${number.toLocaleString("en")})`);
@@ -317,7 +317,7 @@
         return null;
       };
 
-      // Arrows of the variables that either component uses.
+      // Arrows of the columns that either component uses.
       const arrows = [], names = [];
       if (arrowsOn.checked) {
         const found = new Map();
@@ -327,7 +327,7 @@
           found.set(place, one);
         }));
         let all = Array.from(found.values()).sort((m, n) => Math.hypot(n.u, n.v) - Math.hypot(m.u, m.v));
-        note.textContent = `Arrows: loadings of the ${all.length > MOST_ARROWS ? `${MOST_ARROWS} variables with the largest of ${all.length}` : "chosen variables"}, enlarged to fit.`;
+        note.textContent = `Arrows: loadings of the ${all.length > MOST_ARROWS ? `${MOST_ARROWS} columns with the largest of ${all.length}` : "chosen columns"}, enlarged to fit.`;
         all = all.slice(0, MOST_ARROWS);
         const reach = Math.min(...all.map((d) => Math.min(
           d.u ? (0.52 * (d.u > 0 ? dx[1] : -dx[0])) / Math.abs(d.u) : Infinity,

@@ -1,0 +1,118 @@
+"""What the page, the terminal and the pictures say of a fitted model, in sentences for people.
+
+The share of a component is what it adds to those before it (`explained_variance_ratio_`). So shares sum to what all
+components hold together. A proof compares the columns of a component with all others of this number, on what the
+earlier components leave. It is told as a part of the best possible variance, and needs no second share.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.core.arrays import PROVED
+from laconic.core.words import at_least, counted, percent, percent_reached
+from laconic.proof.gate import relative_gap
+from laconic.search.problem import Status
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
+
+NO_PROOF = "Nothing is proved about other columns."
+# How components were found together.
+TOGETHER = {
+    "common": "They were chosen together, and all use the same columns.",
+    "disjoint": "They were chosen together, and no column is used twice.",
+    "orthogonal": "They were chosen together, at right angles to each other.",
+    "span": "They were chosen together.",
+}
+
+
+def count_of(number: int) -> str:
+    """Return a number of columns in words: "1 column", "5 columns"."""
+    return counted(number, "column")
+
+
+def total_for_shares(model: "SparsePCA") -> float | None:
+    """Return the total variance if shares of it make sense, else None: a matrix may not be positive semidefinite."""
+    total = float(model.total_variance_)
+    most = np.nanmax([model._together.held, model._together.dense, *model.explained_variance_])
+    return total if total > 0 and most <= total * (1 + 1e-9) else None
+
+
+def amount(value: float, total: float | None) -> str:
+    """Return a variance that was found: as a share of a total if there is one. It is rounded down."""
+    return f"a variance of {at_least(value, 4)}" if total is None else f"{percent(value / total)} of the variance"
+
+
+def share_of(model: "SparsePCA", place: int) -> str:
+    """Return what a component adds to those before it."""
+    return amount(float(model.explained_variance_[place]), total_for_shares(model))
+
+
+def found_in_words(number: int, k: int, said: str) -> str:
+    """Return what a component holds or adds: "Component 2 adds 10.4 % of the variance with 2 columns"."""
+    return f"Component {number} {'holds' if number == 1 else 'adds'} {said} with {count_of(k)}"
+
+
+def proof_in_words(k: int, gap: float, n: int, *, earlier: int = 0, which: str = "") -> str:
+    """Return what is proved of all sets of `k` of `n` columns, on what the `earlier` components leave.
+
+    `which` says which sets are compared, such as those with columns that were asked for.
+    """
+    if k >= n:
+        return "These are all columns."
+    if np.isinf(gap):
+        return NO_PROOF
+    first = "component 1 leaves" if earlier == 1 else f"components 1 {'and' if earlier == 2 else 'to'} {earlier} leave"
+    columns = f"{'column' if k == 1 else f'{k:,} columns'}{which} {'holds' if k == 1 else 'hold'}"
+    left = f" of what {first}" if earlier else ""
+    if gap <= PROVED:
+        return f"No other {columns} more{left}: proved."
+    return f"{'It reaches' if k == 1 else 'They reach'} {_reached(gap)} of the most that any {columns}{left}: proved."
+
+
+def _reached(gap: float) -> str:
+    return f"at least {percent_reached(gap)} %"
+
+
+def answer(model: "SparsePCA", place: int) -> str:
+    """Return what a component holds or adds, and what is proved of all others of its size."""
+    one, k = model._each[place], len(model.supports_[place])
+    first = found_in_words(place + 1, k, share_of(model, place))
+    words = [f"{first}{', none with a negative loading' if model.nonnegative else ''}."]
+    if model._joint is None:
+        which = " that include those asked for" if model.forced_in is not None else ""
+        which += " with loadings of either sign" if model.nonnegative else ""
+        earlier = place if " after component" in one.scope.setting else 0
+        words.append(proof_in_words(k, model.gap_[place], model.n_features_in_, earlier=earlier, which=which))
+    if one.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+        words.append("The search was stopped early.")
+    return " ".join(words)
+
+
+def together(model: "SparsePCA", noun: str = "column") -> str:
+    """Return what all components hold, and as many of ordinary PCA; for those found together, what is proved, too."""
+    all_of, count, total = model._together, model.n_components_, total_for_shares(model)
+    dense = amount(all_of.dense, total) if np.isfinite(all_of.dense) else "an unknown share (interrupted)"
+    if count == 1:
+        return f"The first component of ordinary PCA holds {dense} with all {noun}s."
+    words = [
+        f"Together the {count} components hold {amount(all_of.held, total)} with {counted(all_of.used, noun)}; "
+        f"{count} components of ordinary PCA hold {dense.removesuffix(' of the variance')} with all {noun}s."
+    ]
+    if model._joint is not None:
+        gap = relative_gap(all_of.held, all_of.upper)
+        words.append(TOGETHER[model._joint])
+        if gap <= PROVED:
+            words.append("No other such choice holds more: proved.")
+        elif np.isfinite(gap):
+            words.append(f"They reach {_reached(gap)} of the most that such a choice can hold: proved.")
+    return " ".join(words)
+
+
+def badge(model: "SparsePCA", place: int) -> str:
+    """Return what is proved of a component, or of all that were found together, in a few words."""
+    joint = model._joint is not None
+    gap = relative_gap(model._together.held, model._together.upper) if joint else float(model.gap_[place])
+    words = "no proof" if np.isinf(gap) else "proved optimal" if gap <= PROVED else f"{_reached(gap)} of the best"
+    return f"{words}, together" if joint else words
