@@ -468,7 +468,7 @@ COARSE, LANCZOS_VECTORS = 1e-4, 12
 
 
 def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
-    """Return the largest eigenvalue and a unit eigenvector: the dense principal component.
+    """Return the largest eigenvalue and a unit eigenvector: the ordinary principal component.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     seed, tolerance
         The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
 
-    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
+    The covariance keeps what was found: a search begins where the variance of the ordinary component is reported.
     """
     n, known = covariance.n_features, covariance.leading_pairs
     if (seed, tolerance) not in known and n <= CHEAP_EIGENVALUES:
@@ -492,7 +492,7 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
 def largest_eigenpairs(
     covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the dense components.
+    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the ordinary components.
 
     There are `count` of them, or as many as there are features. The parameters are those of `largest_eigenpair`.
     """

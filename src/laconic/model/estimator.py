@@ -51,7 +51,7 @@ from laconic.proof.gate import relative_gap
 from laconic.search.problem import Status
 from laconic.search.several import Question
 
-# If the components hold at least this share of what dense ones hold, to find them together would change little.
+# If the components hold at least this share of what ordinary ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
 
 
@@ -61,7 +61,7 @@ class OneOf:
 
     raw_variance: float  # z'Sz before any deflation
     qr_variance: float  # the variance of the scores that earlier scores do not predict
-    dense_variance: float  # of the dense component in the same matrix, of the features that were free
+    dense_variance: float  # of the ordinary component in the same matrix, of the features that were free
     status: Status
     method: str
     note: str
@@ -74,7 +74,7 @@ class Together:
 
     used: int  # the number of features that any component uses
     held: float  # the variance that the components hold together
-    dense: float  # the variance that as many dense components hold, an estimate
+    dense: float  # the variance that as many ordinary components hold, an estimate
     upper: float  # the proved limit of what components of these sizes hold; infinite if there is none
     verdict: str
 
@@ -93,8 +93,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     cardinality : int, sequence of int, float, dict or "hull", optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
-        smallest number of features found that keeps this share of the dense component's variance. So 1 is a count, and
-        1.0 a share. {"total": 30} is the number of features of all components together; the search divides it. "hull"
+        smallest number of features found that keeps this share of the ordinary component's variance. So 1 is a count,
+        and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. "hull"
         takes the sharpest bend of variance against the number of features, at most 100; see `laconic.choose`. By
         default the share is 0.9. If that takes more than 30 features, the sharpest bend of variance against the number
         of features is taken instead, if it is sharp and comes earlier; if it takes more than 100, in any case.
@@ -114,7 +114,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     joint : {"common", "disjoint", "orthogonal", "span", None}, default=None
         Find all components together, those that hold the most variance, and prove one bound for all. By default each is
         the best one after those before it. "common": all components use the same features, and are the ordinary
-        principal components of these; a share as `cardinality` is that of as many dense components. "disjoint": no
+        principal components of these; a share as `cardinality` is that of as many ordinary components. "disjoint": no
         feature is used in two components. "orthogonal": loadings are orthonormal, and components may share features.
         "span": any components; the data are projected on their span. "disjoint" and "orthogonal" take a total as
         `cardinality`. All need `method` and `deflation` as they are by default. See docs/several-components.md.
@@ -369,7 +369,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.hints_ = hints_of(self, made, covariance)
 
     def _of_all(self, made: Made, found: Components, monitor: Monitor) -> Together:
-        """Return what the components hold together, beside as many dense components."""
+        """Return what the components hold together, beside as many ordinary components."""
         count, total = self.n_components_, self.total_variance_
         held, varying = float(self.explained_variance_.sum()), np.flatnonzero(~made.constant)
         dense = (
@@ -515,7 +515,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data are projected on their span; raw_variance, z'Sz, in which variance that two components share is counted
         twice; qr_variance, the variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani
         2006), NaN if S is not semidefinite; share, the variance as a share of the total; dense_variance, that of the
-        dense component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
+        ordinary component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
         verdict, what is proved, in words; method and note, how it was found.
         """
         check_is_fitted(self)

@@ -51,7 +51,7 @@ class Path:
 
     cardinalities: Indices  # the number of features of each component; of all with cardinality={"total": ...}
     solutions: Sequence[Solution | JointSolution]  # the components, with their bounds
-    dense_variance: float  # of as many dense components, after earlier ones are removed; shares are relative to it
+    dense_variance: float  # of as many ordinary components, after earlier ones are removed; shares are relative to it
     total_variance: float  # the trace of the covariance, before
     feature_names: list[str] | None = None
     certificates: list[Certificate | None] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Path:
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
-        shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the dense component's variance"
+        shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the ordinary component's variance"
         sizes = f"{self.cardinalities[0]} to {self.cardinalities[-1]} features"
         return f"Path({sizes}, {optimal} of them optimal, {shares})"
 
@@ -75,7 +75,7 @@ class Path:
 
     @property
     def shares(self) -> Floats:
-        """The values as shares of the dense component's variance."""
+        """The values as shares of the ordinary component's variance."""
         return self.values / self.dense_variance
 
     @property

@@ -187,4 +187,4 @@ def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
         )
     elif words:
         words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
-    return words or ["Largest eigenvalue: no component has more variance than the dense one."]
+    return words or ["Largest eigenvalue: no component has more variance than the ordinary one."]
