@@ -49,7 +49,7 @@ def features(sets: int = SETS) -> list[str]:
             for signal in _signals(k):
                 chosen: list[int] = []
                 for seed in range(sets):
-                    made = spiked_rows(m, N_FEATURES, k, signal=signal, random_state=seed)
+                    made = spiked_rows(m, N_FEATURES, k, signal=signal, rng=seed)
                     if _recovered(made.data, made.support):
                         chosen += choose(SparsePCA(), made.data, max_cardinality=LARGEST).cardinality
                 together += [abs(number - k) <= 1 for number in chosen]
@@ -92,7 +92,7 @@ def cost(sets: int = 1) -> list[str]:  # noqa: ARG001 - every table takes the nu
     """Return the time of `choose` beside that of one path."""
     lines = ["| rows x features | largest k | one path, s | choose, s | ratio |", "|---|---|---|---|---|"]
     for m, n, last in ((100, 250, 50), (1000, 250, 50), (500, 100, 100), (100, 2000, 30)):
-        data = spiked_rows(m, n, 10, signal=5, random_state=0).data
+        data = spiked_rows(m, n, 10, signal=5, rng=0).data
         choose(SparsePCA(), data[:, :20], max_cardinality=5)
         begin = time.perf_counter()
         choose(SparsePCA(), data, max_cardinality=last)

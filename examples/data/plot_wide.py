@@ -12,7 +12,7 @@ import numpy as np
 from laconic import SparsePCA
 from laconic.datasets import spiked_rows
 
-planted = spiked_rows(100, 5000, 20, signal=10.0, random_state=0)
+planted = spiked_rows(100, 5000, 20, signal=10.0, rng=0)
 model = SparsePCA(cardinality=20).fit(planted.data)
 print(len(set(model.supports_[0]) & set(planted.support)), "of 20 planted columns are found")
 

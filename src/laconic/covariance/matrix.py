@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import (
     ProvedEigenvalue,
     eigh,
@@ -439,24 +439,6 @@ class FactorCovariance(Covariance):
 def as_covariance(S: Any) -> Covariance:
     """Return an array as a covariance, and a covariance as it is."""
     return DenseCovariance(np.asarray(S, dtype=np.float64)) if isinstance(S, np.ndarray) else S
-
-
-def column_magnitudes(covariance: Covariance, features: Indices) -> Iterator[tuple[Indices, Floats]]:
-    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero."""
-    step = max(1, BLOCK_ENTRIES // covariance.n_features)
-    for begin in range(0, len(features), step):
-        part = features[begin : begin + step]
-        block = np.abs(covariance.columns(part))
-        block[part, np.arange(len(part))] = 0.0
-        yield part, block
-
-
-def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
-    """Return the `count` largest entries of each column, the largest first; all entries if there are fewer."""
-    n = len(magnitudes)
-    if 0 < count < n // 4:
-        magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :]
-    return np.asarray(np.sort(magnitudes, axis=0)[::-1][:count])
 
 
 # Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.

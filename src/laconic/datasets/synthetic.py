@@ -10,7 +10,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.words import is_whole
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
-RandomState: TypeAlias = int | np.random.Generator
+Rng: TypeAlias = int | np.random.Generator | None
 
 
 def spiked_covariance(
@@ -20,7 +20,7 @@ def spiked_covariance(
     *,
     signal: float = 1.0,
     entries: Entries = "equal",
-    random_state: RandomState = 0,
+    rng: Rng = 0,
 ) -> Bunch:
     """Make the paper's spiked covariance, a sparse rank-one matrix plus noise.
 
@@ -47,8 +47,8 @@ def spiked_covariance(
         The factor of u u', at least zero.
     entries : {"equal", "signed", "gaussian"}, default "equal"
         The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def spiked_covariance(
     """
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(rng)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     noise = rng.standard_normal((n_features, n_samples))
     return Bunch(
@@ -88,7 +88,7 @@ def spiked_rows(
     *,
     signal: float = 1.0,
     entries: Entries = "equal",
-    random_state: RandomState = 0,
+    rng: Rng = 0,
 ) -> Bunch:
     """Draw rows from the spiked covariance model of Amini and Wainwright.
 
@@ -111,8 +111,8 @@ def spiked_rows(
         The variance that the spike adds along u, at least zero.
     entries : {"equal", "signed", "gaussian"}, default "equal"
         The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def spiked_rows(
     """
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(rng)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     data = rng.standard_normal((n_samples, n_features))
     # The spike is added to the columns of the support only. An outer product over all columns would double the memory.
@@ -141,7 +141,7 @@ def spiked_rows(
     return Bunch(data=data, component=component, support=support, signal=float(signal))
 
 
-def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0) -> Bunch:
+def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, rng: Rng = 0) -> Bunch:
     """Make the Gram matrix F'F of a Gaussian matrix F, the hard case of the paper's random matrices.
 
     The entries of F are independent N(0, 1). The largest and the smallest k-sparse eigenvalue of F'F give the
@@ -155,8 +155,8 @@ def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, ran
         The number of columns of F, and of rows and columns of F'F.
     normalized : bool, default False
         Whether to divide F by sqrt(n_rows).
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -171,13 +171,13 @@ def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, ran
     """
     _check_size("n_rows", n_rows)
     _check_size("n_features", n_features)
-    factor = _generator(random_state).standard_normal((n_rows, n_features))
+    factor = np.random.default_rng(rng).standard_normal((n_rows, n_features))
     if normalized:
         factor /= math.sqrt(n_rows)
     return Bunch(covariance=factor.T @ factor, factor=factor)
 
 
-def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
+def noisy_rank_one(n_features: int, *, rng: Rng = 0) -> Bunch:
     """Make the paper's rank-one matrix plus noise, the easy case of its random matrices.
 
     The matrix is ::
@@ -193,8 +193,8 @@ def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
     ----------
     n_features : int
         The number n of rows and columns of Sigma.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
     """
     _check_size("n_features", n_features)
     u = 1.0 / np.arange(1, n_features + 1)
-    noise = _generator(random_state).random((n_features, n_features))
+    noise = np.random.default_rng(rng).random((n_features, n_features))
     return Bunch(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
 
 
@@ -234,13 +234,6 @@ def _sparse_unit_vector(
     component = np.zeros(n_features)
     component[support] = values / np.linalg.norm(values)
     return component, support
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    """Return a generator from a seed, or the generator that was given."""
-    if not is_whole(random_state) and not isinstance(random_state, np.random.Generator):
-        raise TypeError(f"random_state must be an int or a numpy.random.Generator, got {random_state!r}.")
-    return np.random.default_rng(random_state)
 
 
 def _check_size(name: str, value: int) -> None:

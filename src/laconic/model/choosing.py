@@ -103,7 +103,7 @@ def choose(
         columns; the first that does not count ends the search (parallel analysis). With ``method="auto"`` the curves
         come from the truncated power method with few starts, which is fast. A fit may find slightly better components.
     X : array, sparse matrix, table, or data that are read in blocks, optional
-        Rows of data. "parallel" needs rows in memory, complete and of equal weight.
+        Rows of data. "parallel" needs rows in memory, of equal weight.
     covariance : array or frame of shape (n_features, n_features), optional
         A covariance matrix, in place of X.
     sample_weight : array-like of shape (n_samples,), optional
@@ -169,10 +169,9 @@ def _chosen(
         )
     rows, most = None, n_components
     if n_components == "parallel":
-        if not made.in_memory or made.weights is not None or made.missing is not None:
+        if not made.in_memory or made.weights is not None:
             raise ValueError(
-                "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight; "
-                "give a number."
+                "n_components='parallel' permutes columns; it needs rows in memory, of equal weight; give a number."
             )
         rows = RowsLeft.of(made)
         most = len(sizes) if is_sequence(sizes) else min(MOST_COMPONENTS, covariance.n_features)

@@ -130,18 +130,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     scale : bool, default=False
         Divide each column by its standard deviation, so that S is the correlation matrix. Without centring, divide by
         the root mean square.
-    missing : {"error", "pairwise", "em"}, default="error"
+    missing : {"error", "pairwise", "em", "drop"}, default="error"
         What to do about missing values (NaN) in rows; see docs/missing-values.md. "error" counts them in its message.
-        "pairwise" computes each covariance from the rows that have both values, as `pandas.DataFrame.cov` does, and
-        with `scale` each correlation, as `pandas.DataFrame.corr` does; the matrix may be indefinite. "em" estimates the
-        maximum-likelihood covariance of a multivariate normal distribution. Proofs are about the matrix that is made.
-        `transform` and `score` then take rows with missing values, too.
+        "pairwise" computes each covariance as `pandas.DataFrame.cov` does, and with `scale` as `pandas.DataFrame.corr`;
+        the matrix may be indefinite. "em" estimates the maximum-likelihood covariance of a normal distribution. "drop"
+        leaves incomplete rows out. Proofs are about the matrix that is made.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
     random_state : int, RandomState instance or None, default=None
-        Sets the seed of a solver that uses random directions. With None the solver keeps its own seed, so two fits of
-        the same data are equal.
+        The seed of the solver, and of the tables that `choose`, `noise` and `stability` draw; they take no seed of
+        their own. None is a fixed seed too, so two fits of the same data are equal.
     verbose : bool, default=False
         Show progress, on a terminal only.
 
@@ -182,8 +181,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     choice_ : Choice or None
         The numbers that were chosen from the data, and why; None if all were given.
     missing_ : MissingValues or None
-        The number of missing values in each column (`counts`), the way that the matrix was made, and for EM the number
-        of `iterations` and whether it `converged`. None if no value was missing.
+        The number of missing values in each column (`counts`), the number of `rows` left out, and for EM the number of
+        `iterations` and whether it `converged`. None if no value was missing.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     n_features_in_, feature_names_in_
@@ -425,9 +424,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
 
-        With ``missing="pairwise"`` or ``"em"``, a row with missing values is completed first: by the point in the span
-        of the components that is nearest to the values that are there. A score that they do not determine, such as that
-        of a component none of whose features is there, is NaN.
+        Unless ``missing="error"``, a row with missing values is completed first: by the point in the span of the
+        components that is nearest to the values that are there. A score that they do not determine is NaN.
 
         Parameters
         ----------

@@ -117,7 +117,8 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    end, small = monotonic() + seconds, made.in_memory and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+    end, steps = monotonic() + seconds, max(1, made.recipe.iterations)  # of EM, in each permuted table
+    small = made.in_memory and steps * int(np.prod(made.rows.shape)) <= MOST_NUMBERS
     part = DataPart(
         made.recipe.given,
         True,
@@ -222,6 +223,7 @@ def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = 
     names, used = getattr(model, "feature_names_in_", None), used_features(model)
     if (
         made is not None
+        and (made.missing is None or made.missing.way != "drop")  # the rows left out have scores, too
         and made.covariance.n_features == model.n_features_in_
         and (made.names is None or names is None or list(made.names) == list(names))
     ):
