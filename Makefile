@@ -27,6 +27,7 @@ lint: $(VENV)/test $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/zizmor --quiet --offline .
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks

@@ -28,6 +28,17 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
+if "READTHEDOCS" in os.environ:  # Elsewhere the manual is built without the web.
+    extensions.append("sphinx.ext.intersphinx")
+    html_baseurl = os.environ["READTHEDOCS_CANONICAL_URL"]
+intersphinx_mapping = {
+    "anndata": ("https://anndata.readthedocs.io/en/stable", None),
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "pandas": ("https://pandas.pydata.org/docs", None),
+    "python": ("https://docs.python.org/3", None),
+    "scipy": ("https://docs.scipy.org/doc/scipy", None),
+    "sklearn": ("https://scikit-learn.org/stable", None),
+}
 root_doc = "index"
 exclude_patterns = ["sg_execution_times.rst", "**/sg_execution_times.rst"]  # They load scripts from the web.
 templates_path = ["_templates"]

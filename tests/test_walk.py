@@ -71,7 +71,7 @@ def test_a_fit_with_its_page_does_each_thing_once(csv, tmp_path):
     walk = called(words)
     print(f"fit with page: {len(walk.files)} files, {len(walk.calls)} functions")
     assert len(walk.files) <= MOST_FOR_A_PAGE, sorted(walk.files)
-    assert walk.count("data/files.py", "read_file") == 1
+    assert walk.count("data/files.py", "WholeTable.__init__") == 1
     assert walk.count("covariance/make.py", "make") == 1
     assert walk.count("data/passes.py", "digest_of") == 1
     shown = (tmp_path / "page.html").read_text().count('<a download="component-')

@@ -30,4 +30,4 @@ for verdict in model.verdicts_:
 # The scores. The first axis separates the parties; the second is about one trade agreement, and divides both of them.
 
 names = {"D": "Democrat", "R": "Republican", "I": "Independent"}
-picture = laconic.plot.scores(model, votes, color_by=[names[party] for party in senate.parties])
+picture = laconic.plot.scores(model, votes, color=[names[party] for party in senate.parties])

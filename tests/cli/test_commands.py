@@ -117,7 +117,7 @@ def proof(csv, tmp_path):
 def test_verify_says_that_the_certificate_needs_a_column(table, proof, tmp_path):
     table.rename(columns={"gene A": "gene Z"}).to_csv(tmp_path / "other.csv")
     line = refused("verify", proof, tmp_path / "other.csv")
-    assert "other.csv has no column 'gene A', which the certificate needs; did you mean" in line
+    assert "columns that the certificate needs: 'gene A' (did you mean " in line
     table.astype(object).replace({"gene A": {table["gene A"][3]: "ERR"}}).to_csv(tmp_path / "other.csv")
     assert "the certificate needs it; write numbers there" in refused("verify", proof, tmp_path / "other.csv")
     line = refused("verify", proof.with_name("model.laconic"), tmp_path / "other.csv")
@@ -226,7 +226,7 @@ def test_bad_rows_for_scores(folder, tmp_path):
     first = load_model(folder / "m.laconic").loadings()["feature"][0]
     new, model = tmp_path / "new.csv", folder / "m.laconic"
     VOTES.rename(columns={first: f"{first}."}).to_csv(new)
-    assert f"new.csv has no column {first!r}, which the model needs; did you mean" in refused("transform", model, new)
+    assert f" columns that the model needs: {first!r} (did you mean " in refused("transform", model, new)
     VOTES.iloc[:0].to_csv(new)
     assert "new.csv has no rows" in refused("transform", model, new)
     VOTES.astype(object).assign(**{first: "ERR"}).to_csv(new)

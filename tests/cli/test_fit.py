@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from matplotlib.image import imread
 from tests.cli.commands import done, program, refused, run
 
 import laconic
-from laconic import Certificate, SparsePCA, load_model
+from laconic import Certificate, SparsePCA, load_model, read_table, scores
+from laconic.data import open_source
 
 FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
 SECOND = ["S. 1307", "H.R. 3045"]
@@ -194,12 +196,32 @@ def test_rows_are_coloured_by_a_column(csv, table, tmp_path):
         drop = ("--drop", "year") if column == "kind" else ()
         result = done("fit", file, "-k", "5,4", "--color-by", column, *drop, "--out", out)
         assert result.stdout.partition("Wrote")[0] == plain
+        told = "'year' colours the rows and is left out of the fit; name it in --columns to keep it."
+        assert (told in result.stderr) == (column == "year")
         assert_picture(out / "scores.png")
         assert done("verify", out / "component-1.json", out / "component-2.json", file).stdout.count("Accepted") == 2
     done("fit", file, "-k", 3, "--color-by", "kind", "--drop", "year", "--out", out)
     assert_picture(out / "scores.png")
     used = done("fit", file, "-k", 1, "--columns", "gene A,year", "--color-by", "year", "--out", out)
     assert re.search(r" year +[+-]", used.stdout)
+    assert "colours" not in used.stderr
+
+
+def test_a_path_in_python_is_what_the_command_line_reads(csv, table, tmp_path):
+    frame = table.assign(kind=["north", "south"] * 30, model=["737", "A320", "EMB"] * 20)
+    frame.insert(0, "plane", [f"N{i}" for i in range(60)])
+    frame.to_csv(csv, index=False)
+    told = done("fit", csv, "-k", 4, "--save", tmp_path / "m.laconic").stderr.strip().removeprefix("laconic: ")
+    expected = load_model(tmp_path / "m.laconic")
+    for data in (csv, open_source(csv), open_source(csv, blocks=True), read_table(csv)):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            model = SparsePCA(cardinality=4).fit(data)
+        assert [str(one.message) for one in heard] == ([] if isinstance(data, pd.DataFrame) else [told])
+        assert list(model.feature_names_in_) == list(table.columns)
+        assert model.certificates_[0].digest == expected.certificates_[0].digest
+        assert np.array_equal(model.components_, expected.components_)
+        assert list(scores(model, data).index) == list(frame["plane"])
 
 
 def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
@@ -208,7 +230,7 @@ def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
     done("fit", csv, "-k", "5,4", "--color-by", "kind", "--report", page, "--save", tmp_path / "m.laconic")
     text = page.read_text()
     digest = load_model(tmp_path / "m.laconic").certificates_[0].digest
-    for words in (digest, "north", "laconic fit ", "left out because it has no numbers", "genes.csv"):
+    for words in (digest, "north", "laconic fit ", "were not used", ">kind<", ">day<", "genes.csv"):
         assert words in text
     done("report", tmp_path / "m.laconic", csv, "--color-by", "kind", "--title", "My genes", "--out", page)
     assert all(words in page.read_text() for words in ("My genes", "north", digest))

@@ -241,7 +241,7 @@ def test_bad_objects():
         open_source(anndata.AnnData(var={"mean": [1, 2]}))
     with pytest.raises(ValueError, match="adata has no layer 'counts'; it has no layers"):
         open_anndata(made(counts()), layer="counts")
-    with pytest.raises(TypeError, match="X is a AnnDataFileManager; give an AnnData object"):
+    with pytest.raises(TypeError, match="A AnnDataFileManager was given; give an AnnData object"):
         open_source(made(counts()).file)
 
 

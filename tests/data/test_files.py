@@ -46,7 +46,8 @@ def _small_frames(monkeypatch):
 @pytest.mark.parametrize("rows", [1, 23, 150])
 def test_arrow_in_blocks(tmp_path, name, rows):
     path = write(FRAME, tmp_path / name, rows)
-    source = open_source(path)
+    check_source(open_source(path), FRAME, NAMES)
+    source = open_source(path, blocks=True)
     assert (source.name, source.n_rows) == (name, 150)
     check_source(source, FRAME, NAMES, min_blocks=5)
     pd.testing.assert_frame_equal(read_table(path), FRAME)
@@ -85,21 +86,19 @@ def test_columns_and_marks_of_a_parquet_file(tmp_path):
     table = FRAME.assign(day=pd.Timestamp("2024-01-31"), note="x", ok=True, q=np.arange(150) % 5)
     table.insert(0, "name", [f"row {i}" for i in range(150)])
     path = write(table, tmp_path / "t.parquet")
-    with pytest.raises(
-        ValueError, match=r"numbers: 'name' \('row 0'\), 'day' \('2024-01-31'\), 'note' \('x'\)"
-    ) as error:
-        open_source(path)
+    with pytest.raises(ValueError, match=r"numbers: 'day' \('2024-01-31'\), 'note' \('x'\)") as error:
+        open_source(path, columns="day,note,q")
     message(error)
-    for option in ("numeric_only", "text_left_out"):
-        source = open_source(path, **{option: True})
+    for blocks in (False, True):
+        source = open_source(path, blocks=blocks)
         assert source.feature_names == [*NAMES, "ok", "q"]
         assert source.note.startswith("2 columns of t.parquet are left out")
     frame = read_table(path, columns="q", na=3)
     assert frame["q"].isna().sum() == 30
-    np.testing.assert_array_equal(together(open_source(path, columns="q", na=3)), frame)
+    np.testing.assert_array_equal(together(open_source(path, columns="q", na=3, blocks=True)), frame)
     # Numbers that are stored as text are numbers, until one is not.
     write(pa.table({"a": ["1.5"] * 40 + ["?"], "b": [1.0] * 41}), path)
-    with pytest.raises(ValueError, match=r"cells that are not numbers: 'a' 1 of 41 \('\?'\)"):
+    with pytest.raises(ValueError, match=r"cells that are not numbers: 'a' 1 of 41 \('\?'; first in row 40\)"):
         together(open_source(path))
 
 
@@ -184,7 +183,7 @@ def test_options_of_other_formats(tmp_path, name, option):
     np.save(tmp_path / "t.npy", np.eye(3))
     FRAME.to_parquet(tmp_path / "t.parquet")
     FRAME.to_csv(tmp_path / "t.csv")
-    with pytest.raises(ValueError, match=rf"^{option}='x' is for .* only, not for {name}\."):
+    with pytest.raises(ValueError, match=rf"^{option}='x' is not for {name}; leave it out\.$"):
         open_source(tmp_path / name, **{option: "x"})
     with pytest.raises(TypeError, match="'color' is no option of a table; the options are sep, decimal, "):
         open_source(tmp_path / name, color="red")
@@ -266,7 +265,7 @@ def test_sheets(tmp_path):
         read_table(path, sheet="The sekond")
     cells = {"n": ["1.5", "2.5", 3], "t": [True, False, True], "m": [1, "n/a", 3], "d": pd.Timestamp("2024-01-31")}
     pd.DataFrame(cells).to_excel(path, index=False)
-    found = read_table(path, numeric_only=True)
+    found = read_table(path)
     assert found["n"].tolist() == [1.5, 2.5, 3]
     assert found["t"].tolist() == [True, False, True]
     assert list(found.columns) == ["n", "t", "m"]

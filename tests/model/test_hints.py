@@ -73,19 +73,83 @@ def test_one_column_alone(cardinality):
     for found in (hints(X, cardinality=cardinality), hints(X.cov(), "fit_covariance", cardinality=cardinality)):
         (hint,) = found
         assert hint.startswith("Component 1 is 'income' almost alone, because its variance, ")
-        assert hint.endswith("give scale=True, or leave it out with drop='income'.")
+        assert hint.endswith("give scale=True (--scale), or leave it out with drop='income'.")
     assert hints(X, cardinality=cardinality, scale=True) == []
     assert hints(X, cardinality=1) == []  # one column was asked for
 
 
-def test_variances_of_very_different_size():
+RNG = np.random.default_rng(5)
+# Tables of columns in different units, without one column that makes component 1 alone.
+MIXED = {
+    "flights": {
+        "month": RNG.integers(1, 13, 200),
+        "delay": RNG.integers(-20, 200, 200),
+        "left": (left := RNG.integers(500, 2400, 200)),
+        "arrived": left + RNG.integers(50, 300, 200),
+        "hour": left // 100,
+        "minute": left % 60,
+        "flight": RNG.integers(1, 3000, 200),
+    },
+    "prices of flats": {
+        "price": (price := RNG.lognormal(12, 0.5, 200).round()),
+        "land": (price * RNG.uniform(0.1, 0.4, 200)).round(),
+        "acres": RNG.lognormal(-1, 0.5, 200).round(2),
+        "rooms": RNG.integers(2, 9, 200),
+        "baths": RNG.integers(1, 4, 200),
+    },
+    "a questionnaire with an age": {
+        **{f"item {i}": RNG.integers(1, 7, 200) for i in range(8)},
+        "age": (age := RNG.integers(16, 86, 200)),
+        "years at work": np.maximum(age - RNG.integers(16, 30, 200), 1),
+    },
+}
+
+
+def of_one_unit():
+    latent = RNG.standard_normal((200, 3))
+    words = RNG.poisson(np.geomspace(0.02, 20, 40) * RNG.gamma(0.5, 2, (200, 1)))
+    prices = np.exp(RNG.uniform(1, 6, 12) + np.cumsum(0.03 * RNG.standard_normal((200, 12)), axis=0))
+    return {
+        "votes": np.sign(latent @ RNG.standard_normal((3, 30)) * (RNG.random((200, 30)) > 0.1)),
+        "items": np.clip(np.round(3.5 + latent @ RNG.standard_normal((3, 20))), 1, 6),
+        "words": words,
+        "shares of words": words / np.maximum(words.sum(axis=1, keepdims=True), 1),
+        "prices": prices,
+        "returns": np.diff(np.log(prices), axis=0),
+        "log ratios": latent @ RNG.standard_normal((3, 400)) * RNG.lognormal(0, 1, 400),
+    }
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_columns_in_different_units(name):
+    X = pd.DataFrame(MIXED[name])
+    largest = X.var().idxmax()
+    for cardinality in (2, 4):
+        (hint,) = hints(X, cardinality=cardinality)
+        assert hint.startswith("The columns seem to be in different units: their variances go from ")
+        assert f"such as that of '{largest}'" in hint
+        assert hint.endswith("give scale=True (--scale).")
+        assert hints(X.to_numpy(), cardinality=cardinality)[0].replace(str(X.columns.get_loc(largest)), "") != hint
+        assert hints(X, cardinality=cardinality, scale=True) == []
+        holes = X.astype(float).mask(np.random.default_rng(1).random(X.shape) < 0.02)
+        assert hints(holes, cardinality=cardinality, missing="pairwise")[0].startswith("The columns seem")
+        # A covariance matrix does not tell what it is of.
+        assert hints(X.cov(), "fit_covariance", cardinality=cardinality) == []
+
+
+@pytest.mark.parametrize("name", of_one_unit())
+def test_columns_in_one_unit(name):
+    for _ in range(5):
+        X = of_one_unit()[name]
+        X = X[:, X.std(axis=0) > 0]
+        assert [hint for hint in hints(X, cardinality=5) if "scale" in hint] == []
+
+
+def test_decimals_whose_variances_differ_too_much_for_one_unit():
     wdbc = load_breast_cancer(as_frame=True).data.drop(columns=["worst area", "mean area", "area error"])
     (hint,) = hints(wdbc, cardinality=2)
-    assert hint.startswith("The variances of the columns go from ")
-    assert "give scale=True" in hint
+    assert hint.startswith("The columns seem to be in different units: ")
     assert hints(wdbc, cardinality=2, scale=True) == []
-    assert hints(wdbc.to_numpy(), cardinality=2) == [hint]
-    # A covariance matrix may be one of counts.
     assert hints(wdbc.cov(), "fit_covariance", cardinality=2) == []
 
 

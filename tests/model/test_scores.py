@@ -101,7 +101,9 @@ def test_a_used_column_of_text_or_twice_is_named(tmp_path):
     with pytest.raises(ValueError, match="column name 'a' more than once"):
         scores(MODEL, pd.concat([MESSY, MESSY[["a"]]], axis=1))
     assert np.array_equal(scores(MODEL, pd.concat([MESSY, MESSY[["g"]]], axis=1)).to_numpy(), SCORES)
-    with pytest.raises(ValueError, match=r"^X has no column 'a', which the components use; did you mean 'A'\?$"):
+    with pytest.raises(
+        ValueError, match=r"^X lacks 1 of the \d columns that the components use: 'a' \(did you mean 'A'\?\)\.$"
+    ):
         scores(MODEL, MESSY.rename(columns={"a": "A"}))
 
 

@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     sc = pytest.importorskip("scanpy")
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:::anndata", "ignore:::scanpy", "ignore:::umap", "ignore:::legacy_api_wrap"
+    "ignore:::anndata", "ignore:::scanpy", "ignore:::umap", "ignore:::legacy_api_wrap", "ignore:::zarr"
 )
 
 N, P = 120, 30
@@ -124,6 +124,66 @@ def test_the_estimator_takes_files_and_objects(tmp_path, backed):
         np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
         assert list(model.feature_names_in_) == list(inside.var_names)
         np.testing.assert_allclose(model.transform(given), expected.transform(inside.X), atol=1e-4)
+
+
+def test_supports_have_the_largest_loading_first():
+    adata = cells()
+    laconic.pp.sparse_pca(adata, 2, 5)
+    for i, genes in enumerate(adata.uns["spca"]["supports"].values()):
+        sizes = np.abs(adata.varm["SPCs"][adata.var_names.get_indexer(genes), i])
+        assert (sizes[:-1] >= sizes[1:]).all()
+        assert (sizes > 0).all()
+
+
+def test_the_model_is_returned_on_request():
+    adata = cells()
+    model = laconic.pp.sparse_pca(adata, 2, 5, return_model=True)
+    np.testing.assert_array_equal(adata.varm["SPCs"], model.components_.T)
+    copy, model = laconic.pp.sparse_pca(cells(), 2, 5, copy=True, return_model=True)
+    np.testing.assert_array_equal(copy.varm["SPCs"], model.components_.T)
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "zarr"])
+@pytest.mark.parametrize("settings", [{}, {"mask_var": "highly_variable"}, {"joint": "disjoint"}])
+def test_certificates_verify_against_the_file(tmp_path, monkeypatch, ending, settings):
+    monkeypatch.setattr("laconic.core.store.INLINE", 40)  # so that some certificates have arrays of their own
+    adata, path = cells(), tmp_path / f"cells.{ending}"
+    laconic.pp.sparse_pca(adata, 2, [5, 3], proof="tight", **settings)
+    getattr(adata, f"write_{ending}")(path)
+    again = getattr(anndata, f"read_{ending}")(path)
+    kept = again.uns["spca"]["certificates"]
+    names = [name for name in kept if name.endswith(".json")]
+    assert names == (["components.json"] if "joint" in settings else ["component-1.json", "component-2.json"])
+    assert len(kept) > len(names)
+    for name in names:
+        certificate = laconic.Certificate.load(name, files=kept)
+        for data in (adata, again, path):
+            assert laconic.verify(certificate, data)
+        assert not laconic.verify(certificate, adata[:-1])
+
+
+def test_cells_are_coloured_by_a_column_of_obs(tmp_path):
+    adata = cells()
+    adata.obs["half"] = np.repeat(["first", "second"], N // 2)
+    model = laconic.pp.sparse_pca(adata, 2, 5, return_model=True)
+    legend = laconic.plot.scores(model, adata, color="half").get_legend()
+    assert legend.get_title().get_text() == "half"
+    assert [text.get_text() for text in legend.get_texts()] == ["first (60)", "second (60)"]
+    assert laconic.plot.biplot(model, adata, color="half").get_legend().get_title().get_text() == "half"
+    assert "second" in model.report(adata, tmp_path / "page.html", color="half", time_limit=0.5).read_text("utf-8")
+    with pytest.raises(ValueError, match=r"color='halv' is not a column of adata.obs; did you mean 'half'\?"):
+        laconic.plot.scores(model, adata, color="halv")
+
+
+def test_scanpy_draws_the_results():
+    adata = cells()
+    laconic.pp.sparse_pca(adata, 2, 5)
+    axes = sc.pl.embedding(adata, "spca", color="gene0", show=False)
+    np.testing.assert_allclose(
+        axes.collections[0].get_offsets()[:, 0].std(), adata.obsm["X_spca"][:, 0].std(), rtol=1e-5
+    )
+    sc.pl.ranking(adata, "varm", "SPCs", indices=[0, 1], n_points=5, show=False)
+    sc.pp.neighbors(adata, use_rep="X_spca", n_neighbors=5)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_the_wheel_proves_and_verifies(environment, folder):
     votes, out = folder / "votes.csv", folder / "out"
     with zipfile.ZipFile(next((folder / "dist").glob("*.whl"))) as wheel:
         votes.write_bytes(wheel.read("laconic/datasets/files/senate109_votes.csv"))
-    run(environment / "laconic", "fit", votes, "--read", "numeric_only", "-k", "5", "--proof", "tight", "--out", out)
+    run(environment / "laconic", "fit", votes, "-k", "5", "--proof", "tight", "--out", out)
     assert "roved" in run(environment / "laconic", "verify", out / "component-1.json", votes)
     assert run(environment / "python", "-c", PROOF).startswith("compiled Optimal")
 

@@ -27,7 +27,7 @@ def page(tmp_path_factory):
     """The page of the Senate votes."""
     votes, frame, model = senate()
     place = tmp_path_factory.mktemp("page") / "senate.html"
-    return model.report(frame, place, color_by=votes.parties, labels=votes.senators, title="The 109th Senate")
+    return model.report(frame, place, color=votes.parties, labels=votes.senators, title="The 109th Senate")
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_the_plane_can_be_turned_and_cleared_and_the_search_finds_variables(open
 
 def test_hostile_names_are_harmless_and_shown_as_they_are(browser, tmp_path):
     frame, model = hostile()
-    place = model.report(frame, tmp_path / "page.html", title=HOSTILE[0], color_by=[HOSTILE[i % 5] for i in range(40)])
+    place = model.report(frame, tmp_path / "page.html", title=HOSTILE[0], color=[HOSTILE[i % 5] for i in range(40)])
     requests_of(browser), console_of(browser)
     show(browser, place)
     assert browser.title == HOSTILE[0]
@@ -202,7 +202,7 @@ def test_one_component_no_names_no_data_and_no_scripts(browser, page, tmp_path):
     rows = np.random.default_rng(0).standard_normal((50, 6))
     model = SparsePCA(cardinality=2).fit(rows)
     requests_of(browser), console_of(browser)
-    show(browser, model.report(rows, tmp_path / "one.html", color_by=np.arange(50.0)))
+    show(browser, model.report(rows, tmp_path / "one.html", color=np.arange(50.0)))
     assert one(browser, "#rows-chart svg").is_displayed()
     assert not one(browser, "#rows-controls").is_displayed()
     show(browser, model.report(None, tmp_path / "none.html"))

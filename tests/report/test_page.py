@@ -36,7 +36,7 @@ from laconic.report.page_data import IN_BLOCKS, OTHER_DATA, UNBOUNDED
 @pytest.fixture(scope="module")
 def page():
     votes, frame, model = senate()
-    return content_of(model, frame, color_by=votes.parties, labels=votes.senators, title="Votes")
+    return content_of(model, frame, color=votes.parties, labels=votes.senators, title="Votes")
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_without_the_data_of_the_fit_the_page_shows_what_the_model_keeps():
 def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
     rows = np.random.default_rng(0).standard_normal((4500, 4))
     model = SparsePCA(cardinality=2).fit(rows)
-    points = content_of(model, rows, labels=range(4500), color_by=np.arange(4500.0)).points
+    points = content_of(model, rows, labels=range(4500), color=np.arange(4500.0)).points
     assert points.rule == "one row in 3 of 4,500"
     assert points.labels == [str(3 * i) for i in range(1500)]
     np.testing.assert_allclose(points.scores, model.transform(rows)[::3])
@@ -127,11 +127,11 @@ def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
 
 def test_groups():
     votes, frame, model = senate()
-    points = content_of(model, frame, color_by=pd.Series(votes.states, name="state")).points
+    points = content_of(model, frame, color=pd.Series(votes.states, name="state")).points
     assert points.group_title == "state"
     assert len(points.groups) == 6
     assert points.groups[-1] == "other"
-    points = content_of(model, frame, color_by=[None, *votes.parties[1:]]).points
+    points = content_of(model, frame, color=[None, *votes.parties[1:]]).points
     assert points.groups == ["D", "I", "R", "(missing)"]
     assert points.codes[0] == 3
 
@@ -168,11 +168,11 @@ def test_stability_noise_and_choice():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"color_by": [1, 2]}, "color_by has 2 values for 101 rows; give one value for each row of X."),
+        ({"color": [1, 2]}, "color has 2 values for 101 rows; give one value for each row of X."),
         ({"labels": "name"}, "labels='name' must have one value for each row"),
         ({"stability": 3}, "stability=3 must be what laconic.stability returns."),
         ({"time_limit": -1}, "time_limit=-1 must be above zero."),
-        ({"X": None, "color_by": [1]}, "no rows are given; give X, too"),
+        ({"X": None, "color": [1]}, "no rows are given; give X, too"),
     ],
 )
 def test_bad_arguments(options, message):
@@ -267,7 +267,7 @@ def test_names_are_text_wherever_they_stand():
     html = model.to_html(
         frame,
         title=HOSTILE[0],
-        color_by=[HOSTILE[i % 5] for i in range(40)],
+        color=[HOSTILE[i % 5] for i in range(40)],
         descriptions=dict.fromkeys(HOSTILE, HOSTILE[1]),
     )
     reader = Reader(html)
@@ -334,7 +334,8 @@ def test_a_page_of_many_variables_is_small():
 
 
 def test_where_a_page_can_be_written(tmp_path):
-    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((9, 3)), columns=["a", "b", "caf\udce9"])
+    names = pd.Index(["a", "b", "caf\udce9"], dtype=object)  # text of pandas 3 is UTF-8 alone
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((9, 3)), columns=names)
     page = SparsePCA(cardinality=3).fit(frame).report(frame, tmp_path / "page.html").read_text(encoding="utf-8")
     assert json.loads(script_texts(page)[0])["names"][2] == "caf\udce9"  # a name that was badly decoded
     with pytest.raises(FileNotFoundError, match=r"page\.html"):

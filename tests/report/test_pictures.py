@@ -66,10 +66,10 @@ NUMBERS = pd.Series(np.r_[np.nan, np.arange(59.0)], name=LONG)
 PICTURES = {
     "bars": lambda m, _, ax: plot.loadings(m, ax=ax),
     "path": lambda _, X, ax: plot.path(laconic.path(SparsePCA(), X, sizes=6), ax=ax),
-    "scores": lambda m, X, ax: plot.scores(m, X, color_by=GROUPS, labels=[f"{LONG}{i}" for i in range(60)], ax=ax),
-    "numbers": lambda m, X, ax: plot.scores(m, X, color_by=NUMBERS, ax=ax),
-    "strip": lambda m, X, ax: plot.scores(m, X, components=2, color_by=GROUPS, ax=ax),
-    "biplot": lambda m, X, ax: plot.biplot(m, X, color_by=GROUPS, ax=ax),
+    "scores": lambda m, X, ax: plot.scores(m, X, color=GROUPS, labels=[f"{LONG}{i}" for i in range(60)], ax=ax),
+    "numbers": lambda m, X, ax: plot.scores(m, X, color=NUMBERS, ax=ax),
+    "strip": lambda m, X, ax: plot.scores(m, X, components=2, color=GROUPS, ax=ax),
+    "biplot": lambda m, X, ax: plot.biplot(m, X, color=GROUPS, ax=ax),
 }
 
 
@@ -157,30 +157,30 @@ def test_path_shows_shares_in_per_cent_and_a_band_only_where_a_bound_is_proved(p
 
 def test_groups_differ_in_colour_shape_and_lightness():
     ax = Figure().add_subplot()
-    draw_rows(ax, np.random.default_rng(0).standard_normal((60, 2)), colouring_of(list("xyz") * 20, 60))
+    draw_rows(ax, np.random.default_rng(0).standard_normal((60, 2)), colouring_of(None, list("xyz") * 20, 60))
     colours = {tuple(c.get_facecolor()[0][:3]) for c in ax.collections}
     lightness = sorted(float(np.dot(c, [0.2126, 0.7152, 0.0722])) for c in colours)
     assert len({c.get_paths()[0].vertices.tobytes() for c in ax.collections}) == len(lightness) == 3
     assert np.diff(lightness).min() > 0.1
-    handles = handles_of(colouring_of([f"group {i % 30}" for i in range(60)], 60))
+    handles = handles_of(colouring_of(None, [f"group {i % 30}" for i in range(60)], 60))
     assert len({(handle.get_marker(), handle.get_color()) for handle in handles}) == 30
     assert [h.get_label() for h in handles[:3]] == ["group 0 (2)", "group 1 (2)", "group 2 (2)"]  # not 0, 1, 10
-    assert handles_of(colouring_of([f"g{i}" for i in range(60)], 60))[-1].get_label() == "all other groups (25)"
+    assert handles_of(colouring_of(None, [f"g{i}" for i in range(60)], 60))[-1].get_label() == "all other groups (25)"
 
 
 def test_whole_numbers_of_few_values_are_groups():
-    assert colouring_of(np.arange(60) % 3, 60).names == ("0", "1", "2")
-    assert colouring_of(np.arange(60), 60).numbers is not None
-    assert colouring_of(np.arange(60) % 3 / 7, 60).numbers is not None
-    assert colouring_of(np.array([1.0, np.nan, 2.0]), 3).codes.tolist() == [0, -1, 1]
-    assert colouring_of(pd.Categorical(["low", "high"], categories=["low", "high"]), 2).names == ("low", "high")
+    assert colouring_of(None, np.arange(60) % 3, 60).names == ("0", "1", "2")
+    assert colouring_of(None, np.arange(60), 60).numbers is not None
+    assert colouring_of(None, np.arange(60) % 3 / 7, 60).numbers is not None
+    assert colouring_of(None, np.array([1.0, np.nan, 2.0]), 3).codes.tolist() == [0, -1, 1]
+    assert colouring_of(None, pd.Categorical(["low", "high"], categories=["low", "high"]), 2).names == ("low", "high")
 
 
 def test_names_cover_neither_markers_nor_each_other_nor_leave_the_axes():
     rng = np.random.default_rng(0)
     scores = np.round(rng.standard_normal((150, 2)) * 4) / 4
     ax = Figure(layout="constrained").add_subplot()
-    places = draw_rows(ax, scores, colouring_of(list("abc") * 50, 150))
+    places = draw_rows(ax, scores, colouring_of(None, list("abc") * 50, 150))
     apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(150)
     assert apart.min() > 0.001  # rows at one place are drawn side by side
     assert np.abs(places - scores).max() < 0.3
@@ -209,12 +209,12 @@ def test_very_many_rows_are_drawn_as_hexagons():
     ax = plot.scores(model, X, ax=Figure())
     assert ax.collections[0].get_array().sum() == 30_000
     assert ax.figure.axes[1].get_ylabel() == "rows in a hexagon"
-    ax = plot.scores(model, X, color_by=X["a"], ax=Figure())
+    ax = plot.scores(model, X, color=X["a"], ax=Figure())
     assert (len(ax.collections[-1].get_offsets()), ax.figure.axes[1].get_ylabel()) == (30_000, "a")
     up = np.where(X["a"] > 0, "up", "down")
-    legend = plot.scores(model, X, color_by=up, ax=Figure()).get_legend()
+    legend = plot.scores(model, X, color=up, ax=Figure()).get_legend()
     assert [t.get_text().split()[0] for t in legend.get_texts()] == ["down", "up"]
-    assert len(plot.scores(model, X, components=1, color_by=up, ax=Figure()).collections) == 2
+    assert len(plot.scores(model, X, components=1, color=up, ax=Figure()).collections) == 2
 
 
 def test_rows_without_a_score_are_counted():
@@ -223,7 +223,7 @@ def test_rows_without_a_score_are_counted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = SparsePCA(cardinality=[2, 2], missing="pairwise").fit(X)
-        ax = plot.scores(model, X, color_by=["a", None] * 20, ax=Figure())
+        ax = plot.scores(model, X, color=["a", None] * 20, ax=Figure())
         words = " ".join(" ".join(t.get_text() for t in ax.get_legend().get_texts()).split())
         assert "without a score, not drawn (1)" in words
         assert "no value (19)" in words
@@ -255,7 +255,7 @@ def test_arrows_are_the_loadings_of_the_features_of_the_components():
 def test_labels_of_axes_never_leave_the_picture_and_name_or_count_every_feature(names, cardinality):
     rows = pd.DataFrame(np.random.default_rng(0).standard_normal((40, len(names))), columns=names)
     model = SparsePCA(n_components=2, cardinality=cardinality, scale=True, method="greedy", proof=None).fit(rows)
-    ax = plot.scores(model, rows, color_by=[f"group {i % 18}" for i in range(40)], ax=Figure())
+    ax = plot.scores(model, rows, color=[f"group {i % 18}" for i in range(40)], ax=Figure())
     assert not texts_outside(ax.figure)
     for label, support in zip((ax.get_xlabel(), ax.get_ylabel()), model.supports_, strict=True):
         said = "".join(label.split()).partition("ofthevariance")[2]
@@ -283,8 +283,8 @@ def test_lines_of_names_are_short_and_nothing_is_lost():
     [
         (lambda m, _: plot.loadings(m, components=4), "components=4 must be numbers from 1 to 3"),
         (lambda m, X: plot.scores(m, X, components=(1, 2, 3)), r"components=\(1, 2, 3\) has 3 numbers"),
-        (lambda m, X: plot.scores(m, X, color_by=[1, 2]), "color_by has 2 values for 60 rows"),
-        (lambda m, X: plot.scores(m, X, color_by="x"), "color_by='x' must have one value for each row"),
+        (lambda m, X: plot.scores(m, X, color=[1, 2]), "color has 2 values for 60 rows"),
+        (lambda m, X: plot.scores(m, X, color="x"), "color='x' must have one value for each row"),
         (lambda m, X: plot.scores(m, X, labels=["a"]), "labels has 1 names for 60 rows"),
         (lambda m, X: plot.biplot(m, X, components=1), "A biplot needs two components, and components=1 has one"),
         (lambda _, __: plot.loadings(SparsePCA()), "not fitted"),

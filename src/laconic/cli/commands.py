@@ -34,7 +34,7 @@ def _made(model: "SparsePCA", data: disk.Data, settings: opt.Settings, monitor: 
 
     model.forced_in = data.features(settings.forced_in)
     features = None if monitor is None else features_asked_for(model)
-    rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
+    rows, matrix = (None, data.source) if settings.covariance else (data.source, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
         return made_of(model, rows, matrix, None, own, features=features, name=data.name)
 
@@ -61,7 +61,7 @@ def demo(
     files = {directory / "votes.csv": votes, directory / "model.laconic": model}
     disk.write_files(files | disk.certificate_files(directory, model))
     title = "Seven bills divide the 109th US Senate"
-    page = model.report(votes, directory / "senate.html", title=title, color_by=parties, descriptions=titles)
+    page = model.report(votes, directory / "senate.html", title=title, color=parties, descriptions=titles)
     disk.say_written(page)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.covariance.make import Made
-    from laconic.data.columns import TableOptions
     from laconic.model.estimator import SparsePCA
 
 # The words of this command line, without the name of the program.
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 STANDARD_INPUT = Path("-")
-# A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
-# have row labels, and its rows can be drawn. A compressed file, as Parquet files are, counts as so many times its size.
-WHOLE_BYTES, UNPACKED = 200_000_000, 5
 # What --read takes without a value, and words for separators.
-SWITCHES = ("transpose", "numeric_only", "blocks")
+SWITCHES = ("transpose", "blocks")
 SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 DPI = 200
 # Files of a fit that not every fit writes: those of an earlier run are removed. And files that every fit writes.
@@ -37,15 +33,27 @@ ALWAYS = r"(loadings|summary)\.csv|command\.txt|model\.laconic|loadings\.png"
 class Data:
     """What a command works on."""
 
-    rows: Any  # a frame, a source that is read in blocks, or a covariance matrix
+    source: Any  # of rows; or a covariance matrix as a frame
     name: str  # for messages
-    note: str = ""  # a sentence about columns that are left out
     colors: "pd.Series | None" = None  # a value for each row
+
+    @property
+    def rows(self) -> Any:
+        """The table with its row labels if it is in memory, else the source."""
+        return getattr(self.source, "frame", self.source)
 
     @property
     def in_blocks(self) -> bool:
         """Whether the rows are read in blocks."""
         return not hasattr(self.rows, "iloc")
+
+    @property
+    def not_used(self) -> list[str]:
+        """The columns of the table that hold no numbers, or that were left out on purpose."""
+        if not hasattr(self.source, "feature_names"):
+            return []
+        used = {*(self.source.feature_names or ()), self.source.label_name}
+        return [name for name in self.source.table_columns if name not in used]
 
     def features(self, given: Sequence[str] | None) -> list[str | int] | None:
         """Return the features that an option names, separated by commas; by number if the columns have no names."""
@@ -53,7 +61,7 @@ class Data:
 
         if not given:
             return None
-        names = self.rows.feature_names if self.in_blocks else list(self.rows.columns)
+        names = list(self.rows.columns) if hasattr(self.rows, "columns") else self.rows.feature_names
         found = split_names(given, names or ())
         return [int(name) if names is None and name.isdecimal() else name for name in found]
 
@@ -94,79 +102,48 @@ def read(
 ) -> Data:
     """Read a small table, or open anything else; `options` are those of `laconic.read_table`, and `blocks`.
 
-    Columns without any number are left out, and a line on standard error says so. A column with numbers and something
-    else is a ValueError. `only` are the names of the columns that are `needed_by` a model or a certificate; all others
-    may hold anything. The column `color_by` is returned beside the rows.
+    `only` are the names of the columns that are `needed_by` a model or a certificate; all others may hold anything. The
+    column `color_by` is returned beside the rows, and left out of them if no option names it.
     """
     from laconic.core.monitor import Note, warn
     from laconic.data.columns import TableOptions
-    from laconic.data.files import find_files, name_of, open_files
+    from laconic.data.files import WholeTable, open_paths
 
-    blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
-    # A column that is left out of a covariance matrix would leave its row behind.
-    own: dict[str, Any] = {"text_left_out": not covariance and only is None, "only": only, "needed_by": needed_by}
-    wanted = TableOptions.of(**options, **own)
+    wanted = TableOptions.of(**options, only=only, needed_by=needed_by)
     if STANDARD_INPUT in files:
-        if blocks or len(files) > 1:
+        if wanted.blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
-        return _whole(typer.get_binary_stream("stdin"), wanted, transpose, color_by)
-    found = find_files(*files)
-    name = name_of(found)
-    if not blocks and _is_whole(found, covariance or transpose):
-        return _whole(found[0], wanted, transpose, color_by)
-    if color_by is not None or transpose:
-        why = "transpose" if transpose else f"color_by={color_by!r}"
-        raise ValueError(f"{why} needs one table that is read as a whole, and {name} is read in blocks.")
-    source = open_files(found, wanted)
+        source: Any = WholeTable(typer.get_binary_stream("stdin"), wanted)
+    else:
+        source = open_paths(files, wanted)
     if covariance:
-        return Data(_matrix(source), name)
+        if source.note:
+            warn(source.note, Note)
+        return Data(_matrix(source), source.name)
     if source.in_memory() is None:
-        warn(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.", Note)
-    if source.note:
-        warn(source.note, Note)
-    return Data(source, name, source.note)
+        warn(f"{source.name} {'is' if len(source.files) == 1 else 'are'} read in blocks.", Note)
+    colors = None if color_by is None else _colors(source, color_by)
+    if color_by in (source.feature_names or ()) and only is None and not wanted.is_named(color_by):
+        warn(f"{color_by!r} colours the rows and is left out of the fit; name it in --columns to keep it.", Note)
+        source.keep(source.frame.drop(columns=color_by))
+    return Data(source, source.name, colors)
 
 
-def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
-    """Return whether the files are one table that is read as a whole."""
-    from laconic.data.files import ARROW, TABLES
-    from laconic.data.text import PACKED, ending_of
-
-    file = files[0]
-    if len(files) > 1 or ending_of(file) not in TABLES:
-        return False
-    packed = file.suffix.lower() in (*PACKED, *ARROW)
-    return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
-
-
-def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | None) -> Data:
-    """Read a table, and the column that colours its rows. That is left out of the table if no option names it."""
+def _colors(source: Any, column: str) -> "pd.Series":
+    """Return a column of a table that is read as a whole, whatever it holds."""
     import pandas as pd
 
-    from laconic.core.monitor import Note, warn
     from laconic.core.words import did_you_mean
-    from laconic.data.columns import left_out
-    from laconic.data.files import check_numbers, read_file, table_of
 
-    found, table = read_file(file, options)
-    # A Parquet file may have numbers as column names. On the command line every name is text.
-    found.columns = found.columns.map(str)
-    values: Any = None
-    if color_by is not None:
-        names = list(found.columns)
-        if color_by not in names:
-            raise ValueError(f"color_by={color_by!r} is not a column of {table.name}{did_you_mean(color_by, names)}")
-        values = found[color_by].to_numpy()
-        if not options.is_named(color_by) and color_by != options.index and options.only is None:
-            options = replace(options, drop=(*options.drop, color_by))
-    chosen = table_of(found, table, options, transpose=transpose)
-    check_numbers(table, chosen, options)
-    note = left_out(chosen.left_out, table.name, options)
-    if note:
-        warn(note, Note)
-    frame = chosen.frame
-    colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
-    return Data(frame, table.name, note, colors)
+    if not hasattr(source, "frame"):
+        raise ValueError(
+            f"color_by={column!r} needs one table that is read as a whole, and {source.name} is read in blocks."
+        )
+    names = source.table.names
+    if column not in names:
+        raise ValueError(f"color_by={column!r} is not a column of {source.name}{did_you_mean(column, names)}")
+    values = next(frame for frame, _ in source.table.frames([column]))[column]
+    return pd.Series(values.to_numpy(), index=source.frame.index, name=column)
 
 
 def _matrix(source: Any) -> Any:
@@ -282,7 +259,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
         return files
     files[directory / "scores.csv"] = scores(model, data.rows)
     if model.n_components_ > 1 or data.colors is not None:
-        files[directory / "scores.png"] = pictures.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
+        files[directory / "scores.png"] = pictures.scores(model, data.rows, color=data.colors, ax=Figure()).figure
     return files
 
 
@@ -304,6 +281,6 @@ def write_page(model: "SparsePCA", place: Path, files: Sequence[Path], data: Dat
     named = [file.name for file in files if file != STANDARD_INPUT]
     options["title"] = options.get("title") or (named[0] if named else None)
     if data is not None:
-        options |= {"color_by": data.colors, "columns_left_out": data.note}
+        options |= {"color": data.colors, "not_used": data.not_used}
     rows, command = None if data is None else data.rows, shlex.join(["laconic", *COMMAND.get()])
     say_written(page.write_page(page.rendered(page.content_of(model, rows, command=command, **options)), place))

@@ -35,12 +35,15 @@ def say(message: object) -> None:
 @contextmanager
 def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
+    said = set[str]()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         from laconic.core.monitor import Hint, Note
 
         kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
-        say(f"{kind}{message}")
+        if str(message) not in said:
+            say(f"{kind}{message}")
+        said.add(str(message))
 
     with warnings.catch_warnings():
         # Other warnings are for programmers.
@@ -194,8 +197,8 @@ Read = Annotated[
     option(
         "KEY=VALUE",
         "How to read the file, several times if needed: sep=';', decimal=',', encoding=cp1252, na=ERR,-999 (marks of "
-        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), numeric_only (leave "
-        "out every column that is not all numbers), blocks (do not load the whole file).",
+        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), blocks (do not load "
+        "the whole file).",
     ),
 ]
 ColorBy = Annotated[str | None, option("COLUMN", "Colour the rows in pictures by this column, which is left out.")]

@@ -187,13 +187,13 @@ def read_document(
     form: str,
     schema: int,
     claim: bool = False,
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, Any] | None = None,
     budget: Budget | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a document, its content not yet decoded, and its arrays by name.
 
-    `files` are the bytes of the files by name, if they are not on disk. `claim` says whether the document has sentences
-    for people. A file that is missing, of another format, altered or cut short raises a ValueError.
+    `files` are the files by name, texts or bytes, if they are not on disk. `claim` says whether the document has
+    sentences for people. A file that is missing, of another format, altered or cut short raises a ValueError.
     """
     path, budget = Path(path), budget or Budget()
     text = _bytes_of(path, files)
@@ -232,10 +232,11 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON.")
 
 
-def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:
-    if files is not None:
-        return files.get(path.name)
-    return path.read_bytes() if path.is_file() else None
+def _bytes_of(path: Path, files: Mapping[str, Any] | None) -> bytes | None:
+    if files is None:
+        return path.read_bytes() if path.is_file() else None
+    content = files.get(path.name)
+    return content.encode() if isinstance(content, str) else None if content is None else bytes(content)
 
 
 def packed(parts: Mapping[str, bytes]) -> bytes:

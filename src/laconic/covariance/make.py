@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigvalsh
-from laconic.core.monitor import Monitor, threads_for, warn
+from laconic.core.monitor import Monitor, Note, threads_for, warn
 from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.missing import ONE_ROW, WAYS, MissingValues, PresentValues
@@ -151,6 +151,8 @@ def make(
         raise ValueError("The recipe is that of a covariance matrix, and the data are rows.")
     source = open_source(data)
     found, name = (None, name) if source is None else (source.feature_names, source.name)
+    if source is not None and source.note and not quiet:
+        warn(source.note, Note)
     rows: Any = as_array_or_frame(data) if source is None else source.in_memory()
     if rows is None and source is not None:
         rows = source if weights is None else read_whole(source)

@@ -58,29 +58,25 @@ def _root(file: Path) -> Iterator[Any]:
 def open_anndata(adata: Any, *, layer: str | None = None) -> Source:
     """Return X or a layer of an AnnData object. X of a backed object stays in its file."""
     if not hasattr(adata, "var_names"):
-        raise TypeError(f"X is a {type(adata).__name__}; give an AnnData object.")
-    if layer is not None and layer not in adata.layers:
-        raise ValueError(f"adata has no layer {layer!r}; {_layers(adata.layers)}.")
+        raise TypeError(f"A {type(adata).__name__} was given; give an AnnData object.")
     names = [str(name) for name in adata.var_names]
     if layer is None and adata.isbacked:
         if adata.is_view:
             raise ValueError("adata is a view of a file; call .to_memory() on it, or give the whole object.")
         file = Path(adata.filename)
         return _source(file.name, lambda: nullcontext(adata.X), names, file)  # the object opens its file itself
-    X = adata.X if layer is None else adata.layers[layer]
+    X = adata.X if layer is None else adata.layers.get(layer)
     name = "adata" if layer is None else f"layer {layer!r}"
     if X is None:
-        raise ValueError(f"adata has no X; {_layers(adata.layers)}.")
-    check_unique(names, name=f"{name} has the variable name")
+        raise ValueError(f"adata has no {'X' if layer is None else name}; {_layers(adata.layers)}.")
+    _check(names, X.dtype, name)
     if type(X).__module__.startswith("dask"):
         from laconic.data.dask import open_dask
 
         source = open_dask(X)
         source.feature_names = names
         return source
-    X = without_duplicates(X) if sp.issparse(X) else np.asarray(X)
-    _check_numbers(X.dtype, name)
-    return ArraySource(X, name, names)
+    return ArraySource(without_duplicates(X) if sp.issparse(X) else np.asarray(X), name, names)
 
 
 def _source(name: str, opened: Callable[[], AbstractContextManager[Any]], names: list[str], file: Path) -> Source:
@@ -90,8 +86,7 @@ def _source(name: str, opened: Callable[[], AbstractContextManager[Any]], names:
             raise ValueError(
                 f"{name} has {len(names)} variables, and a matrix of shape {matrix.shape}; write it again."
             )
-        check_unique(names, name=f"{name} has the variable name")
-        _check_numbers(matrix.dtype, name)
+        _check(names, matrix.dtype, name)
         if getattr(matrix, "format", "") == "csc":
             n_bytes = 12 * int(matrix.group["indices"].shape[0])
             check_memory(n_bytes, f"{name}, which is stored by columns,", "write it with adata.X.tocsr()")
@@ -113,8 +108,7 @@ class StoredRows(Source):
             self.n_rows, self.n_features, self.sparse = n, p, hasattr(matrix, "format")
             if self.sparse:
                 pointers = matrix.group["indptr"][:]
-                full = np.arange(0, max(int(pointers[-1]), 1), BLOCK_NUMBERS)
-                starts = np.searchsorted(pointers, full)
+                starts = np.searchsorted(pointers, np.arange(0, max(int(pointers[-1]), 1), BLOCK_NUMBERS))
             else:
                 # Blocks have whole chunks of the file. A shard of Zarr holds many chunks.
                 chunk = (getattr(matrix, "shards", None) or matrix.chunks or [1])[0]
@@ -145,6 +139,7 @@ def _layers(layers: Iterable[str | None]) -> str:
     return f"its layers are {names}" if names else "it has no layers"
 
 
-def _check_numbers(dtype: Any, name: str) -> None:
+def _check(names: list[str], dtype: Any, name: str) -> None:
+    check_unique(names, name=f"{name} has the variable name")
     if np.dtype(dtype).kind not in "biuf":
         raise ValueError(f"{name} holds entries of type {dtype}; give real numbers.")

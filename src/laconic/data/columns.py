@@ -17,8 +17,8 @@ import pandas as pd
 from laconic.core.words import did_you_mean
 from laconic.data.tables import MOST_LISTED, listed, places_by_name
 
-# Messages quote at most so many cells of a column, so many letters of a cell, and name so many columns left out.
-MOST_QUOTED, MOST_LETTERS, MOST_LEFT_OUT = 3, 60, 5
+# Messages quote at most so many cells of a column, and so many letters of a cell.
+MOST_QUOTED, MOST_LETTERS = 3, 60
 # The different cells of a column that are kept for a message. A column of names has one for each row.
 MOST_CELLS = 1000
 # Dates with points, such as "31.01.2024". Points between thousands have three digits behind each.
@@ -26,6 +26,9 @@ DATE = r"\s*\d{1,4}\.\s?\d{1,2}\.\s?(?:\d{4}|\d{2})?\s*"
 # A number with other signs around it or between its digits: "1,000", "$5", "3 %", "(2)", "<5". A date is not one.
 NEARLY_A_NUMBER = rf"(?!{DATE}$)[^\w/:]*\d[\d.,'\s]*[^\w/:]*"
 DECIMAL_COMMA = r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*"
+WITH_SIGNS = f"{NEARLY_A_NUMBER}|{DECIMAL_COMMA}"
+# Text in the first column names the rows if at least this share of it is different.
+NEARLY_UNIQUE = 0.9
 
 
 @dataclass(frozen=True)
@@ -36,37 +39,35 @@ class NotNumbers:
     cells: list[str]  # different cells, the most frequent first
     count: int
     total: int  # the cells that are not empty
-    kind: str = ""  # the type of the column, if it tells that no cell is a number
+    with_signs: int = 0  # how many of the cells are numbers with other signs, such as "1,000" and "3 %"
+    row: int = 0  # the number of the first row with such a cell, from 0
 
     @property
     def nearly(self) -> list[str]:
-        """The cells that are numbers with other signs, such as "1,000" and "3 %"."""
-        signs = f"{NEARLY_A_NUMBER}|{DECIMAL_COMMA}"
-        return [] if self.kind else [cell for cell in self.cells if re.fullmatch(signs, cell)]
+        """The cells that are numbers with other signs."""
+        return [cell for cell in self.cells if re.fullmatch(WITH_SIGNS, cell)]
 
     @property
     def marks(self) -> list[str]:
         """The other cells."""
-        nearly = set(self.nearly)
-        return [cell for cell in self.cells if cell not in nearly]
+        return [cell for cell in self.cells if not re.fullmatch(WITH_SIGNS, cell)]
 
     @property
     def is_text(self) -> bool:
-        """Whether most cells are not numbers, and do not look like numbers."""
-        return bool(self.kind) or (2 * self.count > self.total and not self.nearly)
-
-    @property
-    def is_wholly_text(self) -> bool:
-        """Whether no cell is a number, or looks like one: text and dates."""
-        return bool(self.kind) or (self.count == self.total and not self.nearly)
+        """Whether most cells are neither numbers nor numbers with other signs, or whether all are empty."""
+        return not self.total or 2 * (self.count - self.with_signs) > self.total
 
     def in_words(self) -> str:
         """Return the name of the column, with its cells."""
         if not self.is_text:
-            return f"{self.column!r} {self.count} of {self.total} ({_quoted(self.cells)})"
-        some = self.kind or ("" if self.is_wholly_text else f"{self.count} of {self.total} cells")
-        example = _quoted(self.cells[:1]) if self.cells[0] else ""
-        return f"{self.column!r} ({', such as '.join(filter(None, [some, example]))})"
+            return f"{self.column!r} {self.count:,} of {self.total:,} ({_quoted(self.cells)}; first in row {self.row})"
+        return f"{self.column!r} ({_quoted(self.cells[:1]) or 'empty'})"
+
+    @property
+    def numbers(self) -> str:
+        """How many numbers are in a column of text, if there are any."""
+        some = f"numbers in {self.total - self.count:,} of {self.total:,} cells" if self.count < self.total else ""
+        return some if self.total else "empty"
 
 
 def _quoted(cells: Sequence[str]) -> str:
@@ -98,21 +99,26 @@ def find_not_numbers(frames: Iterable[pd.DataFrame], columns: Sequence[Any], dec
     """
     signs = str.maketrans({".": "_", ",": "."} if decimal == "," else {})
     cells: dict[Any, Counter[str]] = {column: Counter() for column in columns}
-    counts, totals = Counter[Any](), Counter[Any]()
+    counts, totals, with_signs, rows = Counter[Any](), Counter[Any](), Counter[Any](), dict[Any, Any]()
     for frame in frames:
         text = set(text_columns(frame[list(columns)]))
         for column in columns:
             entries = frame[column].dropna()
             totals[column] += len(entries)
-            if column in text:
+            if column in text and len(entries):
                 entries = entries.astype(str)
-                wrong = entries[pd.to_numeric(entries.str.translate(signs), errors="coerce").isna()]
-                counts[column] += len(wrong)
+                different = entries.value_counts()
+                numbers = pd.to_numeric(different.index.str.translate(signs), errors="coerce")
+                wrong = different[numbers.isna()]
+                counts[column] += int(wrong.sum())
+                with_signs[column] += int(wrong[wrong.index.str.fullmatch(WITH_SIGNS)].sum())
+                if len(wrong) and column not in rows:
+                    rows[column] = entries.index[entries.isin(wrong.index)][0]
                 if len(cells[column]) < MOST_CELLS:
-                    cells[column].update(wrong.value_counts().to_dict())
+                    cells[column].update(wrong.to_dict())
     found = [column for column in columns if counts[column]]
     most = {column: [cell for cell, _ in cells[column].most_common(MOST_CELLS)] for column in found}
-    return [NotNumbers(str(column), most[column], counts[column], totals[column]) for column in found]
+    return [NotNumbers(str(c), most[c], counts[c], totals[c], with_signs[c], rows[c]) for c in found]
 
 
 def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", needed_by: str = "") -> str:
@@ -136,10 +142,10 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
 
     text = [one for one in found if one.is_text]
     cells = [one for one in found if not one.is_text and one.marks]
-    signs = [replace(one, cells=one.nearly) for one in found if one.nearly]
+    signs = [replace(one, cells=one.nearly) for one in found if not one.is_text and one.nearly]
     parts = []
     if text:
-        in_file = "leave {it} out with numeric_only or drop={drop}, or use one as row labels with index={first}"
+        in_file = "leave {it} out with drop={drop}, or use one as row labels with index={first}"
         do = remedy(text, in_file, f"leave {{it}} out with {selection}, or encode {{it}} as numbers")
         which = "a column that does not hold" if len(text) == 1 else "columns that do not hold"
         parts.append(f"{which} numbers: {listed([one.in_words() for one in text])}; {do}")
@@ -152,7 +158,7 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
         comma = any_decimal_comma(cell for one in signs for cell in one.cells)
         do = ", or give decimal=',' if the comma is the decimal sign" if comma else ""
         do += "" if selection or needed_by else remedy(signs, ", or leave {it} out with drop={drop}", "")
-        which = listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
+        which = listed([f"{one.column!r} ({_quoted(one.cells)}; first in row {one.row})" for one in signs])
         parts.append(
             f"numbers with other signs around them or between their digits: {which}; write them as plain numbers{do}"
         )
@@ -198,8 +204,8 @@ class TableOptions:
     columns: tuple[str, ...] = ()  # the only columns to use: names and patterns, or several separated by commas
     drop: tuple[str, ...] = ()  # the columns to leave out, in the same form
     na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
-    numeric_only: bool = False  # leave out columns that hold something other than numbers
-    text_left_out: bool = False  # leave out columns without any number: text and dates
+    transpose: bool = False  # the features are in the rows of the file
+    blocks: bool = False  # do not read a small file as a whole
     only: tuple[str, ...] | None = None  # the exact names of the columns that are needed; None for no such limit
     needed_by: str = "model"  # who needs them, for errors
 
@@ -208,7 +214,7 @@ class TableOptions:
         """Return the options that a user gives: one text, several separated by commas, or a list."""
         unknown = next((name for name in given if name not in cls.__dataclass_fields__), None)
         if unknown is not None:
-            known = [name for name in cls.__dataclass_fields__ if name not in ("text_left_out", "only", "needed_by")]
+            known = [name for name in cls.__dataclass_fields__ if name not in ("only", "needed_by")]
             raise TypeError(f"{unknown!r} is no option of a table; the options are {', '.join(known)}.")
         for name in ("columns", "drop", "na"):
             value = () if given.get(name) is None else given[name]
@@ -248,78 +254,88 @@ class TableOptions:
 
     def refuse(self, name: str, *options: str) -> None:
         """Raise a ValueError if one of these options is given, which a file of this format does not have."""
-        of = {"sheet": "spreadsheets", "index": "tables with row labels", "na": "tables with named columns"}
         for option in options:
             value = getattr(self, option)
-            if value not in (None, ()):
+            if value not in (None, (), False):
                 given = ",".join(value) if isinstance(value, tuple) else value
-                raise ValueError(f"{option}={given!r} is for {of.get(option, 'text tables')} only, not for {name}.")
+                raise ValueError(f"{option}={given!r} is not for {name}; leave it out.")
 
 
 class ChosenColumns(NamedTuple):
     """The columns of a table that a user wants, with the row labels as their index."""
 
     frame: pd.DataFrame
-    text: list[Any]  # the columns of the frame that are not numeric
-    left_out: list[NotNumbers]  # columns that were left out because they do not hold only numbers
+    wrong: list[NotNumbers]  # columns of the frame with cells that are not numbers
+    left_out: list[NotNumbers]  # columns of text, and empty columns
 
 
 def choose_columns(
-    frame: pd.DataFrame, options: TableOptions, name: str, decimal: str = ".", *, whole: bool = True
+    frame: pd.DataFrame,
+    options: TableOptions,
+    name: str,
+    decimal: str = ".",
+    *,
+    labels: str | None = None,
+    whole: bool = True,
 ) -> ChosenColumns:
-    """Return the columns that a user wants, with the row labels as the index.
+    """Return the columns that a user wants, with the row labels as the index. See `without_text`.
 
-    If no column of labels is given, the first column holds them, provided that no entry of it is a number and that it
-    is the only wanted one with text, or that the others with text are left out. Numbers with a mark for missing ones,
-    or with commas between thousands, are text for pandas; such a column is not used as labels. `decimal` is the decimal
-    sign of the text that the frame was read from. `whole` says that the frame is all of the table, not its first rows.
+    `labels` is the column that the format of the file itself calls so.
+    """
+    kept = options.kept([column for column in frame.columns if column != labels], name)
+    labelled = with_labels(frame, options, name, labels)
+    return without_text(labelled[[c for c in kept if c in labelled.columns]], options, decimal, whole=whole)
+
+
+def with_labels(frame: pd.DataFrame, options: TableOptions, name: str, labels: str | None) -> pd.DataFrame:
+    """Return a frame with its row labels as the index.
+
+    They are the column that the user says, or that the format says, or else the first one, provided that it holds only
+    text, hardly any of it twice, and that no model needs it. Numbers with a mark for missing ones, or with commas
+    between thousands, are text for pandas; such a column is not used as labels.
     """
     names = [str(column) for column in frame.columns]
-    if options.index is not None and options.index not in names:
-        raise ValueError(f"index={options.index!r} is not a column of {name}{did_you_mean(options.index, names)}")
-    kept = [column for column in options.kept(list(frame.columns), name) if str(column) != options.index]
-    text = text_columns(frame[kept])
-    labels: Any = options.index
-    if labels is None and names and names[0] not in options.dropped(names, name):
-        first = frame.columns[0]
-        is_text = bool(text_columns(frame[[first]]))
-        free = options.numeric_only or options.text_left_out or first not in kept or text == [first]
-        others = [column for column in kept if column != first]
-        if is_text and free and others and not holds_numbers(frame[first]):
-            labels, kept = first, others
-            text = [column for column in text if column != first]
-    wanted = frame[kept] if labels is None else frame[[*kept, labels]].set_index(labels)
-    found: list[NotNumbers] = []
-    if options.numeric_only or options.text_left_out:
-        found = find_not_numbers([wanted], text, decimal)
-    if not options.numeric_only:
-        # A column with some numbers may be one that the user wants, so it is kept, and refused. The first rows of a
-        # table tell little about a column that is mostly empty there.
-        least = 1 if whole else len(frame) / 2
-        found = [one for one in found if one.is_wholly_text and one.total >= least]
-        if options.text_left_out and whole and len(frame):
-            empty = wanted.columns[wanted.isna().all()]
-            found += [NotNumbers(str(column), [""], 0, 0, "empty") for column in empty]
-        found = [one for one in found if not options.is_named(one.column)]
-    unwanted = {one.column for one in found}
-    wanted = wanted[[column for column in wanted.columns if str(column) not in unwanted]]
-    text = [column for column in text if str(column) not in unwanted]
-    return ChosenColumns(wanted, text, found)
+    if options.index is not None:
+        if options.index not in names:
+            raise ValueError(f"index={options.index!r} is not a column of {name}{did_you_mean(options.index, names)}")
+        return frame.set_index(frame.columns[names.index(options.index)])
+    if labels is not None:
+        is_name = labels and not labels.startswith("__index_level")
+        return frame.set_index(labels).rename_axis(labels if is_name else None)
+    if len(names) < 2 or names[0] in {*options.dropped(names, name), *(options.only or ())}:
+        return frame
+    first = frame[frame.columns[0]]
+    different = len(first) and first.nunique() >= NEARLY_UNIQUE * len(first)
+    is_label = different and text_columns(first.to_frame()) and not holds_numbers(first)
+    return frame.set_index(first.name) if is_label else frame
 
 
-def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions, rows: int | None = None) -> str:
-    """Return a sentence about columns that were left out because of what they hold; empty without any.
+def without_text(
+    wanted: pd.DataFrame, options: TableOptions, decimal: str = ".", *, whole: bool = True
+) -> ChosenColumns:
+    """Return a frame without its columns of text, and without empty columns if it is `whole`.
+
+    A column that the user names is not left out, nor one that a model needs. `decimal` is the decimal sign of the text
+    that the frame was read from.
+    """
+    text = text_columns(wanted)
+    found = find_not_numbers([wanted[text].reset_index(drop=True)], text, decimal)
+    if whole and len(wanted):
+        found += [NotNumbers(str(column), [], 0, 0) for column in wanted.columns[wanted.isna().all()]]
+    out = [one for one in found if one.is_text and options.only is None and not options.is_named(one.column)]
+    unwanted = {one.column for one in out}
+    kept = wanted[[column for column in wanted.columns if str(column) not in unwanted]]
+    return ChosenColumns(kept, [one for one in found if one.count and one.column not in unwanted], out)
+
+
+def left_out_in_words(found: Sequence[NotNumbers], name: str, rows: int | None = None) -> str:
+    """Return a sentence about columns that are left out; empty without any.
 
     `rows` is the number of rows that were looked at, if there may be others.
     """
-    if not found:
-        return ""
     one = len(found) == 1
-    columns = f"{'One column' if one else f'{len(found)} columns'} of {name} {'is' if one else 'are'} left out because"
-    if options.numeric_only:
-        words = listed([item.in_words() for item in found])
-        return f"{columns} {'it does' if one else 'they do'} not hold only numbers: {words}."
-    names = listed([repr(item.column) for item in found], MOST_LEFT_OUT)
+    columns = f"{'One column' if one else f'{len(found)} columns'} of {name} {'is' if one else 'are'} left out"
+    why = f"because {'it does' if one else 'they do'} not hold numbers"
     where = "" if rows is None else f" in the first {rows:,} rows"
-    change = "the options columns, drop and numeric_only choose columns"
-    return f"{columns} {'it has' if one else 'they have'} no numbers{where}: {names}; {change}."
+    names = listed([f"{item.column!r} ({item.numbers})" if item.numbers else repr(item.column) for item in found])
+    return f"{columns} {why}{where}: {names}." if found else ""

@@ -17,17 +17,18 @@ import pandas as pd
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.core.monitor import Hint, warn
+from laconic.core.monitor import Hint, Note, warn
 from laconic.core.words import did_you_mean
 from laconic.data.columns import (
-    ChosenColumns,
     NotNumbers,
     TableOptions,
     choose_columns,
     find_not_numbers,
-    left_out,
+    left_out_in_words,
     refusal,
     text_columns,
+    with_labels,
+    without_text,
 )
 from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, SelectedSource, Source, needed, reading
 from laconic.data.tables import check_same_columns, check_unique, listed, without_duplicates
@@ -40,19 +41,18 @@ TABLES = (*USUAL, *ARROW, *EXCEL)
 ARRAYS = (".npy", ".npz", ".mtx")
 CELLS = (".h5ad", ".zarr")
 KNOWN = sorted([*TABLES, *ARRAYS, *CELLS])
+NO_COLUMNS = "has no column of numbers left; give a table with columns of numbers, or drop fewer."
 # Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
 # cache of the processor, but each column of a frame has a cost of its own.
 FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
 # The first rows tell which columns hold text: so many numbers. A message about bad cells looks at so many frames.
 HEAD_NUMBERS, MOST_FRAMES = 200_000, 20
+# A table in one file of at most this many bytes is read as a whole, which takes about as much memory. A compressed
+# file, as Parquet files are, counts as so many times its size.
+WHOLE_BYTES, UNPACKED = 200_000_000, 5
 
 
-def open_paths(paths: Sequence[str | Path], **read: Any) -> Source:
-    """Open files, folders and patterns as one table."""
-    return open_files(find_files(*paths), TableOptions.of(**read))
-
-
-def find_files(*given: str | Path) -> list[Path]:
+def find_files(given: Sequence[str | Path]) -> list[Path]:
     """Return the files that paths, folders and patterns stand for. They exist, and have one known format."""
     strange = next((item for item in given if not isinstance(item, str | Path)), None)
     if strange is not None:
@@ -99,16 +99,21 @@ def name_of(files: Sequence[Path]) -> str:
     return files[0].name if len(files) == 1 else f"{len(files)} files in {files[0].resolve().parent.name}"
 
 
-def open_files(files: Sequence[Path], options: TableOptions) -> Source:
-    """Open files of one format as one table."""
+def open_paths(paths: Sequence[str | Path], options: TableOptions) -> Source:
+    """Open files of one format, folders and patterns as one table."""
+    files = find_files(paths)
     first, name = files[0], name_of(files)
     source: Source
-    if ending_of(first) in TABLES:
+    if ending_of(first) in TABLES and _is_whole(files, options):
+        source = WholeTable(first, options)
+    elif ending_of(first) in TABLES:
+        if options.transpose:
+            raise ValueError(f"transpose needs one table that is read as a whole, and {name} is read in blocks.")
         parts = [TableSource(first, options)]
         parts += [TableSource(file, options, parts[0]) for file in files[1:]]
         source = parts[0] if len(parts) == 1 else JoinedSource(parts, name)
     else:
-        options.refuse(name, "sep", "decimal", "encoding", "sheet", "index", "na")
+        options.refuse(name, "sep", "decimal", "encoding", "sheet", "index", "na", "transpose")
         found = [open_array(file) if ending_of(first) in ARRAYS else open_cells(file) for file in files]
         source = found[0] if len(found) == 1 else JoinedSource(found, name)
         # Columns without names are called by their numbers. They cannot be those that a model needs by name.
@@ -118,8 +123,15 @@ def open_files(files: Sequence[Path], options: TableOptions) -> Source:
             places = [number for number, name in enumerate(names) if name in kept]
             source = SelectedSource(source, np.array(places, dtype=np.intp), [names[number] for number in places])
     if not source.n_features:
-        raise ValueError(f"{name} has no column of numbers left; give a table with columns of numbers, or drop fewer.")
+        raise ValueError(f"{name} {NO_COLUMNS}")
     return source
+
+
+def _is_whole(files: Sequence[Path], options: TableOptions) -> bool:
+    """Return whether the files are one table that is read as a whole."""
+    packed = files[0].suffix.lower() in (*PACKED, *ARROW)
+    small = files[0].stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
+    return len(files) == 1 and small and not options.blocks
 
 
 class JoinedSource(Source):
@@ -133,7 +145,8 @@ class JoinedSource(Source):
             if own != other:
                 raise ValueError(f"{part.name} has {own}, and {first.name} has {other}; give files of the same form.")
         self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
-        self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
+        self.sparse, self.label_name = first.sparse, first.label_name
+        self.note, self.table_columns = first.note, first.table_columns
         self.files = [file for part in parts for file in part.files]
         counts = [part.n_rows for part in parts if part.n_rows is not None]
         self.n_rows = sum(counts) if len(counts) == len(parts) else None
@@ -171,10 +184,6 @@ class ArrowFile:
         #: The column that pandas wrote as the index of its frame.
         self.labels = index[0] if index else None
         self._marks = [*options.na, *pd.to_numeric(pd.Series(options.na, dtype=str), errors="coerce").dropna()]
-
-    def place_of(self, _: Sequence[NotNumbers]) -> str:
-        """Return nothing: such a file has no lines."""
-        return ""
 
     def frames(
         self, columns: Sequence[str] | None = None, rows: int | None = None
@@ -223,7 +232,7 @@ def table_file(file: Path, options: TableOptions) -> Table:
     if ending in EXCEL:
         options.refuse(file.name, "sep", "decimal", "encoding")
         signs = replace(options, sep=",", decimal=".")
-        return TextFile(_sheet(file, options.sheet), file.name, signs, lines=False)
+        return TextFile(_sheet(file, options.sheet), file.name, signs)
     options.refuse(file.name, "sep", "decimal", "encoding", "sheet")
     return ArrowFile(file, options)
 
@@ -264,12 +273,39 @@ def _sheet(file: Path, sheet: str | None) -> bytes:
     return bytes(cells.to_csv(index=False, header=False).encode())
 
 
-def _labelled(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return a frame with the labels that its format itself calls so as the index."""
-    if table.labels is None:
-        return frame
-    is_name = table.labels and not table.labels.startswith("__index_level")
-    return frame.set_index(table.labels).rename_axis(table.labels if is_name else None)
+class WholeTable(ArraySource):
+    """A table in memory that was read from a file, or from a stream of text. `frame` has it with its row labels."""
+
+    def __init__(self, path: str | Path | BinaryIO, options: TableOptions) -> None:
+        table = self.table = _opened(path, options)
+        (frame, _), *_ = table.frames()
+        if options.transpose:
+            frame = with_labels(frame, options, table.name, frame.columns[0] if table.labels is None else table.labels)
+            features = [str(label) for label in frame.index]
+            check_unique(features, name=f"{table.name} has the row name")
+            chosen = without_text(frame.reset_index(drop=True), replace(options, columns=(), only=None), table.decimal)
+        else:
+            chosen = choose_columns(frame, options, table.name, table.decimal, labels=table.labels)
+        if chosen.wrong:
+            raise ValueError(_refusal(chosen.wrong, table.name, options))
+        frame = chosen.frame
+        if options.transpose:
+            frame = frame.T.set_axis(features, axis=1)[options.kept(features, table.name)]
+        self.keep(frame)
+        self.files = [] if hasattr(path, "read") else [Path(path)]
+        self.note = left_out_in_words(chosen.left_out, table.name)
+        self.table_columns = features if options.transpose else [one for one in table.names if one != table.labels]
+
+    def keep(self, frame: pd.DataFrame) -> None:
+        """Set the table."""
+        if not frame.shape[1]:
+            raise ValueError(f"{self.table.name} {NO_COLUMNS}")
+        self.frame, self.label_name = frame, str(frame.index.name or "row")
+        super().__init__(frame.to_numpy(dtype=np.float64, na_value=np.nan), self.table.name, list(frame.columns))
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        own = self.frame.index
+        return None if isinstance(own, pd.RangeIndex) else iter([own.astype(str).tolist()])
 
 
 class TableSource(Source):
@@ -283,7 +319,7 @@ class TableSource(Source):
             check_same_columns(table.names, first.table.names, self.name, first.name)
             needed_by = "table" if options.only is None else options.needed_by
             own: dict[str, Any] = {"only": tuple(first.feature_names or ()), "needed_by": needed_by}
-            options = replace(options, **own, columns=(), drop=(), numeric_only=False, text_left_out=False)
+            options = replace(options, **own, columns=(), drop=())
         self.n_rows = getattr(table, "n_rows", None)
         n = len(table.names)
         self._step = max(1, min(max(FRAME_ROWS * n, FRAME_NUMBERS), BLOCK_NUMBERS) // n)
@@ -291,12 +327,13 @@ class TableSource(Source):
         with closing(table.frames(None, rows)) as frames:
             head = next(frames, (pd.DataFrame(columns=table.names), 1.0))[0]
         whole = len(head) < rows
-        chosen = choose_columns(_labelled(head, table), options, self.name, table.decimal, whole=whole)
+        chosen = choose_columns(head, options, self.name, table.decimal, labels=table.labels, whole=whole)
         self.feature_names = [str(column) for column in chosen.frame.columns]
         self.n_features = len(self.feature_names)
-        if find_not_numbers([chosen.frame], chosen.text, table.decimal):
+        if chosen.wrong:
             self._refuse(len(head))
-        self.note = left_out(chosen.left_out, self.name, options, None if whole else len(head))
+        self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head))
+        self.table_columns = [one for one in table.names if one != table.labels]
         label: Any = chosen.frame.index.name
         self._labels: str | None = label if label is not None else table.labels
         self.label_name = str(label or "row")
@@ -333,57 +370,26 @@ class TableSource(Source):
 
         found = find_not_numbers(looked_at(), names, self.table.decimal)
         where = "" if is_all else f" The first {looked:,} rows were looked at."
-        raise ValueError(_refusal(found, self.table, self._options) + where)
+        raise ValueError(_refusal(found, self.name, self._options) + where)
 
 
-def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -> str:
-    needed_by = "" if options.only is None else options.needed_by
-    return refusal(found, table.name, needed_by=needed_by) + table.place_of(found)
+def _refusal(found: Sequence[NotNumbers], name: str, options: TableOptions) -> str:
+    return refusal(found, name, needed_by="" if options.only is None else options.needed_by)
 
 
-def read_file(path: str | Path | BinaryIO, options: TableOptions) -> tuple[pd.DataFrame, Table]:
-    """Open a file, or read a stream of text, and parse it once: row labels may still be a column, and hold text."""
-    if isinstance(path, str | Path):
-        file = Path(path)
-        if file.is_dir():
-            raise ValueError(f"{file} is a directory; give a file.")
-        if ending_of(file) not in TABLES:
-            raise ValueError(f"{file.name} has no known ending; use one of {', '.join(TABLES)}.")
-        if not file.is_file():
-            raise FileNotFoundError(f"There is no file {file}.")
-        table = table_file(file, options)
-    else:
+def _opened(path: str | Path | BinaryIO, options: TableOptions) -> Table:
+    """Open the table in a file, or in a stream of text."""
+    if not isinstance(path, str | Path):
         options.refuse("a stream of text", "sheet")
-        table = TextFile(path.read(), str(getattr(path, "name", "the table")), options)
-    (frame, _), *_ = table.frames()
-    return _labelled(frame, table), table
-
-
-def table_of(frame: pd.DataFrame, table: Table, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
-    """Return the columns that a user wants; with `transpose`, the features are in the rows of the file."""
-    name = table.name
-    if not transpose:
-        return choose_columns(frame, options, name, table.decimal)
-    if options.index is not None or table.labels is None:
-        frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
-    features = [str(label) for label in frame.index]
-    check_unique(features, name=f"{name} has the row name")
-    own = replace(options, index=None, columns=(), drop=(), only=None)
-    chosen = choose_columns(frame.reset_index(drop=True), own, name, table.decimal)
-    check_numbers(table, chosen, options)
-    rows = chosen.frame.T.set_axis(features, axis=1)
-    return ChosenColumns(rows[options.kept(features, name)], [], chosen.left_out)
-
-
-def check_numbers(table: Table, chosen: ChosenColumns, options: TableOptions) -> None:
-    """Raise a ValueError that names every column with something other than numbers, or says that none is left."""
-    found = find_not_numbers([chosen.frame], chosen.text, table.decimal)
-    if found:
-        raise ValueError(_refusal(found, table, options))
-    if not chosen.frame.shape[1]:
-        raise ValueError(
-            f"{table.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
-        )
+        return TextFile(path.read(), str(getattr(path, "name", "the table")), options)
+    file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{file} is a directory; give a file.")
+    if ending_of(file) not in TABLES:
+        raise ValueError(f"{file.name} has no known ending; use one of {', '.join(TABLES)}.")
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no file {file}.")
+    return table_file(file, options)
 
 
 def read_table(
@@ -394,13 +400,15 @@ def read_table(
     decimal: str | None = None,
     columns: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
-    numeric_only: bool = False,
     na: str | float | Sequence[str | float] | None = None,
     transpose: bool = False,
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> pd.DataFrame:
     r"""Read a table from a text, Parquet or Arrow file or a spreadsheet.
+
+    Columns of text and empty columns are left out, and a note says which: a column is text if most of its cells are not
+    numbers. Other cells that are not numbers are a ValueError, which counts them.
 
     Parameters
     ----------
@@ -409,8 +417,8 @@ def read_table(
         .bz2, .xz or .zst); .parquet, .pq, .arrow and .feather need ``pip install 'laconic[app]'``; .xlsx, .xlsm, .xls,
         .xlsb and .ods are spreadsheets and need ``pip install 'laconic[excel]'``. A stream of bytes is read as text.
     index : str, optional
-        The column that holds the row labels. By default the first column, if it holds only text or has no name, and if
-        all other columns are numeric.
+        The column that holds the row labels. By default the first column, if it has no name, or if it holds only text,
+        hardly any of it twice.
     sep : str, optional
         The separator of fields in text; " " means any number of blanks. By default it is guessed from the first two
         lines.
@@ -421,8 +429,6 @@ def read_table(
         The only columns to use: names, or patterns such as "Q*". One text may hold several, separated by commas.
     drop : str or sequence of str, optional
         The columns to leave out, in the same form.
-    numeric_only : bool, default=False
-        Whether to leave out every column that holds something other than numbers.
     na : str, float, or sequence of them, optional
         Marks of missing values, besides blanks, "NA", "NaN" and others that pandas knows: "?", "ERR", -999. A number is
         compared by its value, a text with the whole cell of a text file. One text may hold several, separated by
@@ -453,14 +459,11 @@ def read_table(
     {'age': 31.0, 'weight': 62.0}
     """
     signs = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    options = TableOptions.of(**signs, index=index, columns=columns, drop=drop, na=na, numeric_only=numeric_only)
-    frame, table = read_file(path, options)
-    chosen = table_of(frame, table, options, transpose=transpose)
-    # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.
-    cells = [one for one in chosen.left_out if not one.is_text]
-    if cells:
-        warn(left_out(cells, table.name, options), Hint)
-    return chosen.frame
+    own = {"index": index, "columns": columns, "drop": drop, "na": na, "transpose": transpose}
+    source = WholeTable(path, TableOptions.of(**signs, **own))
+    if source.note:
+        warn(source.note, Note)
+    return source.frame
 
 
 def open_array(file: Path) -> Source:

@@ -105,6 +105,8 @@ class Source(ABC):
     files: Sequence[Path] = ()
     #: A sentence for the user about columns that are left out.
     note: str = ""
+    #: The names of all columns of a table, used or not.
+    table_columns: Sequence[str] = ()
     #: What the row labels are called, if the table has any.
     label_name: str = "row"
 
@@ -182,7 +184,7 @@ class SelectedSource(Source):
         self._source, self._places = source, places
         self.n_features, names = len(places), source.feature_names
         self.feature_names = feature_names or (None if names is None else [names[int(place)] for place in places])
-        self.name, self.note, self.n_rows, self.sparse = source.name, source.note, source.n_rows, source.sparse
+        self.name, self.n_rows, self.sparse = source.name, source.n_rows, source.sparse
         self.files, self.label_name = source.files, source.label_name
 
     def in_memory(self) -> Any:
@@ -285,13 +287,14 @@ def open_source(X: Any, **read: Any) -> Source | None:
     of paths is one table. A Dask array or dataframe, an AnnData object, a memory map, and any object that yields blocks
     of rows each time it is iterated over are sources, too. An iterator can be read only once, which is a TypeError.
 
-    `read` are options for files, those of `laconic.read_table`. `only` are the exact names of the columns that a model
-    needs, and `text_left_out` leaves out columns without any number.
+    `read` are options for files: those of `laconic.read_table`; `only`, the exact names of the columns that a model
+    needs; and `blocks`, to read a small table in blocks, too. Otherwise one file of at most 200 MB is read as a whole.
     """
     if _is_path(X):
+        from laconic.data.columns import TableOptions
         from laconic.data.files import open_paths
 
-        return open_paths([X] if isinstance(X, str | Path) else X, **read)
+        return open_paths([X] if isinstance(X, str | Path) else X, TableOptions.of(**read))
     if read:
         raise TypeError(f"{', '.join(read)} are for files, and X is a {type(X).__name__}.")
     if isinstance(X, Source):

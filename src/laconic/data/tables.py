@@ -79,10 +79,8 @@ def places_by_name(wanted: Sequence[str], names: Sequence[str], table: str, why:
     """
     places = {name: place for place, name in enumerate(names)}
     missing = [name for name in wanted if name not in places]
-    close = [did_you_mean(name, names) if len(names) <= MOST_COMPARED else "." for name in missing[:MOST_LISTED]]
-    if len(missing) == 1:
-        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close[0]}")
     if missing:
+        close = [did_you_mean(name, names) if len(names) <= MOST_COMPARED else "." for name in missing[:MOST_LISTED]]
         guesses = [f" ({guess.removeprefix('; ')})" if guess != "." else "" for guess in close]
         words = listed([f"{name!r}{guess}" for name, guess in zip_longest(missing, guesses, fillvalue="")])
         raise ValueError(f"{table} lacks {len(missing)} of the {len(wanted)} columns that {why}: {words}.")
@@ -113,7 +111,7 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         check_unique(list(columns), name=f"{name} has the column name")
     if nw.dependencies.is_pandas_dataframe(X):
         kinds = zip(X.columns, X.dtypes, strict=True)
-        _refuse_text(X, {c: str(d) for c, d in kinds if _is_text(X[c], d)}, name, f"{name}.select_dtypes('number')")
+        _refuse_text(X, [c for c, d in kinds if _is_text(X[c], d)], name, f"{name}.select_dtypes('number')")
         return X
     frame = nw.from_native(X, allow_series=True, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
@@ -123,7 +121,7 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     if not isinstance(frame, nw.DataFrame):
         return X
     schema = dict(frame.schema)
-    wrong = {column: str(kind) for column, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)}
+    wrong = [column for column, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
     _refuse_text(frame, wrong, name, f"{name}.select([...])")
     if set(schema.values()) != {nw.Float32()}:
         frame = frame.select(nw.all().cast(nw.Float64))
@@ -143,28 +141,24 @@ def _is_text(values: Any, dtype: Any) -> bool:
     return str(dtype) != "object" or any(isinstance(value, str) for value in values)
 
 
-def _refuse_text(frame: Any, wrong: dict[Any, str], name: str, selection: str) -> None:
-    """Raise one message about all columns of a frame that are not numeric. `wrong` has their types.
-
-    `selection` is the call that keeps the other columns.
-    """
+def _refuse_text(frame: Any, wrong: Sequence[Any], name: str, selection: str) -> None:
+    """Raise one message about the columns of a frame that are not numeric. `selection` keeps the other columns."""
     if not wrong:
         return
+    import pandas as pd
+
     from laconic.data.columns import NotNumbers, find_not_numbers, refusal
 
-    mixed = [column for column, kind in wrong.items() if kind == "object"]
-    found = find_not_numbers([frame], mixed) if mixed else []
-    if len(mixed) == len(wrong) and not found:
-        which = f"{name}[{mixed[0]!r}]"
-        raise ValueError(
-            f"{name} has numbers that are stored as text, in {listed([repr(column) for column in mixed])}; make them "
-            f"numbers with {which} = pandas.to_numeric({which})."
-        )
-    for column, kind in wrong.items():
-        if column not in mixed:
-            cell = next((str(cell) for cell in frame[column] if cell is not None and cell == cell), "")
-            found.append(NotNumbers(str(column), [cell], 1, 1, kind))
-    raise ValueError(refusal(found, name, selection=selection))
+    table = pd.DataFrame({str(column): list(frame[column]) for column in wrong})
+    found = find_not_numbers([table], list(table.columns))
+    found += [NotNumbers(column, [], 0, 0) for column in table.columns[table.isna().all()]]
+    if found:
+        raise ValueError(refusal(found, name, selection=selection))
+    which = f"{name}[{wrong[0]!r}]"
+    raise ValueError(
+        f"{name} has numbers that are stored as text, in {listed([repr(column) for column in wrong])}; make them "
+        f"numbers with {which} = pandas.to_numeric({which})."
+    )
 
 
 def _refuse_objects(X: Any, name: str) -> None:

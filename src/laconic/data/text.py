@@ -19,13 +19,7 @@ from typing import Any
 import pandas as pd
 
 from laconic.core.monitor import warn
-from laconic.data.columns import (
-    DECIMAL_COMMA,
-    NotNumbers,
-    TableOptions,
-    any_decimal_comma,
-    holds_numbers,
-)
+from laconic.data.columns import DECIMAL_COMMA, TableOptions, any_decimal_comma, holds_numbers
 from laconic.data.rows import needed, reading
 from laconic.data.tables import check_unique
 
@@ -66,10 +60,8 @@ def opened(file: Path | bytes, name: str) -> Iterator[tuple[Any, Any]]:
 class TextFile:
     """A text table in a file, or in bytes that were read from a stream or a spreadsheet."""
 
-    def __init__(
-        self, file: Path | bytes, name: str, options: TableOptions, usual: str = ",", *, lines: bool = True
-    ) -> None:
-        self._file, self.name, self._na, self._has_lines = file, name, list(options.na), lines
+    def __init__(self, file: Path | bytes, name: str, options: TableOptions, usual: str = ",") -> None:
+        self._file, self.name, self._na = file, name, list(options.na)
         self.encoding = options.encoding or "utf-8-sig"
         if options.encoding is None:
             with opened(self._file, self.name) as (_, content):
@@ -128,18 +120,6 @@ class TextFile:
                 self._refuse_ragged()
                 reason = str(error).partition("\n")[0].rstrip(".")
                 raise ValueError(f"{self.name} cannot be read as a table: {reason}.") from None
-
-    def place_of(self, found: Sequence[NotNumbers]) -> str:
-        """Return a sentence about the first cell that is not a number in a column of numbers; empty without any."""
-        cells = {(self.names.index(one.column), cell) for one in found if not one.is_text for cell in one.cells}
-        if not cells or not self._has_lines:
-            return ""
-        with self._text() as (_, text):
-            for line, fields in islice(fields_of(text, self.sep), 1, None):
-                own = cells.intersection(enumerate(fields))
-                if own:
-                    return f" The first is {min(own)[1]!r} in line {line}."
-        return ""
 
     @contextmanager
     def _text(self) -> Iterator[tuple[Any, io.TextIOWrapper]]:

@@ -228,6 +228,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _names_given = False  # whether the fit was given names for rows that have none
+    _doc_link_module = "laconic"  # scikit-learn's HTML view links to the manual
+    _doc_link_template = "https://laconic.readthedocs.io/en/stable/api/laconic.SparsePCA.html"
 
     def __init__(
         self,
@@ -550,9 +552,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         time_limit : float, optional
             Seconds for what the page computes from X. By default 10.
         **options
-            `title`, a text. `color_by` and `labels`, a value for each row: its group or a number, and its name; by
-            default the row labels of a table are the names. `descriptions`, a dictionary with longer texts for
-            features, by name. `stability`, what `laconic.stability` has found for the same settings.
+            `title`, a text. `color`, a group or a number for each row, or a column of `adata.obs`. `labels`, a name for
+            each row; by default the row labels of a table. `descriptions`, a dictionary with longer texts for features,
+            by name. `stability`, what `laconic.stability` has found for the same settings.
         """
         from laconic.report.page import content_of, rendered
 

@@ -30,8 +30,12 @@ ID_NAME = re.compile(
 )
 # A column makes a component alone if its squared loading is at least this, and its variance this many times the next.
 ALONE, LARGER = 0.99, 10
-# Variances whose ratio is larger than this are seldom those of columns with the same unit.
-RATIO = 100
+# Columns in one unit seldom differ so much: the variance that a component follows is this many times the median.
+FAR_LARGER = 100_000
+# Counts of words or cells begin at zero, in at least this share of the columns.
+MOST_FROM_ZERO = 0.5
+# Wider tables are in one unit: words, genes, pixels, days. And so many rows tell what the columns hold.
+WIDEST, ENOUGH_ROWS = 300, 10_000
 # Whole numbers up to this may be codes for answers or votes, all in one unit.
 LARGEST_CODE = 10
 # Correlations closer to 1 than this differ from it by rounding only.
@@ -70,15 +74,18 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
         )
     if not model.scale:
         # What else is odd about a column with such a mark may come from the mark.
-        alone = list(_alone(model, covariance, varying, {*ids, *marked}, label))
+        times, kinds = _units(model.components_[0][varying] ** 2, covariance.diagonal[varying], made, varying)
+        far = times > FAR_LARGER
+        alone = list(_alone(model, covariance, varying, {*ids, *marked}, label)) if far or kinds != "decimals" else []
         hints += alone
         first, variances = model.supports_[0], covariance.diagonal[varying]
-        explained = ids or alone or not marked.isdisjoint(first.tolist())
-        by_variance = not explained and _by_variance(first, covariance, varying)
-        if values is not None and by_variance and not _in_one_unit(values[:, np.searchsorted(used, first)]):
+        explained = ids or alone or len(first) == 1 or not marked.isdisjoint(first.tolist())
+        if times > LARGER and not explained and (kinds == "several" or (far and kinds != "counts")):
+            largest = first[np.argmax(np.abs(model.components_[0, first]))]
             hints.append(
-                f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 "
-                "uses the columns with the largest ones; if the units of the columns differ, give scale=True."
+                f"The columns seem to be in different units: their variances go from {variances.min():.3g} to "
+                f"{variances.max():.3g}, and component 1 follows large ones, such as that of {label.quoted(largest)}; "
+                "if the units differ, give scale=True (--scale)."
             )
     # In sparse rows the most common value is zero.
     columns = values if values is not None or not n_rows else sp.csc_array(made.rows[:, used])
@@ -101,15 +108,18 @@ class _Label:
         return f"column {place}" if self.names is None else repr(self.plain(place))
 
 
-def _columns(made: Made, columns: Indices) -> tuple[Floats | None, int]:
+def _columns(made: Made, columns: Indices, most: int | None = None) -> tuple[Floats | None, int]:
     """Return some columns of dense rows in memory, or of the first block of files; and the number of rows if it is all.
+
+    Of rows in memory at most about `most` are taken, evenly.
 
     Columns of sparse data are counts or shares in one unit: there is no need. Other sources may compute each block, and
     are not asked again.
     """
     rows = made.rows
     if made.in_memory:
-        return None if sp.issparse(rows) else np.asarray(rows[:, columns]), rows.shape[0]
+        step = 1 if most is None else -(-rows.shape[0] // most)
+        return None if sp.issparse(rows) else np.asarray(rows[::step, columns]), rows.shape[0]
     if rows is None or rows.sparse or not rows.files:
         return None, 0
     with closing(cast("Any", rows.blocks(columns))) as blocks:
@@ -121,9 +131,30 @@ def _whole(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
 
 
-def _in_one_unit(values: Floats) -> bool:
-    """Say whether columns hold counts, of which large ones vary more, or a few codes such as -1, 0 and 1."""
-    return _whole(values) and bool((values >= 0).all() or np.abs(values).max() <= LARGEST_CODE)
+def _units(weights: Floats, variances: Floats, made: Made, varying: Indices) -> tuple[float, str]:
+    """Return how far component 1 follows columns with large variances, and what kinds of numbers the columns hold.
+
+    `weights` are its squared loadings of the columns that vary. The first number is the geometric mean of their
+    variances, with these weights, over the median. The kinds are "several", which differ in unit; "counts", which begin
+    at zero in most columns; "decimals"; "codes", small whole numbers, as of answers and votes; or "" if nobody knows.
+    """
+    # Pairwise deletion may leave a matrix that is not semidefinite, but every variance is above zero.
+    if made.rows is None or not 1 < len(varying) <= WIDEST:
+        return 1.0, ""
+    times = float(np.exp(weights @ np.log(variances)) / np.median(variances))
+    values = _columns(made, varying, ENOUGH_ROWS)[0] if times > LARGER else None
+    if values is None:
+        return 1.0, ""
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    whole = ((values == np.floor(values)) | np.isnan(values)).all(axis=0)
+    if not whole.all():
+        return times, "several" if whole.any() else "decimals"
+    codes, signed = np.maximum(-low, high) <= LARGEST_CODE, low < 0
+    if codes.all():
+        return times, "codes"
+    if not signed.any() and np.mean(low == 0) >= MOST_FROM_ZERO:
+        return times, "counts"
+    return times, "several" if codes.any() or len(np.unique(signed)) > 1 else ""
 
 
 def _of_marks(places: Indices, values: Floats, label: _Label) -> tuple[set[int], list[str]]:
@@ -185,19 +216,8 @@ def _alone(
             yield (
                 f"Component {index + 1} is {label.quoted(place)} almost alone, because its variance, "
                 f"{variances[place]:.3g}, is far larger than any other; if the units of the columns differ, give "
-                f"scale=True, or leave it out with drop={label.plain(place)!r}."
+                f"scale=True (--scale), or leave it out with drop={label.plain(place)!r}."
             )
-
-
-def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> bool:
-    """Say whether a support is that of the largest variances, far above most others, and variances differ much."""
-    others = np.setdiff1d(varying, support)
-    if len(support) < 2 or not len(others):
-        return False
-    variances = covariance.diagonal
-    differ = variances[varying].max() > RATIO * variances[varying].min()
-    least = variances[support].min()
-    return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
 def _degenerate(

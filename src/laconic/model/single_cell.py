@@ -10,14 +10,12 @@ from laconic.core.arrays import Mask
 from laconic.data.cells import open_anndata
 from laconic.data.rows import SelectedSource
 from laconic.model.estimator import SparsePCA
+from laconic.model.save import certificate_files
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 __all__ = ["sparse_pca"]
-
-# The default of `key_added`. Its results have the names that those of scanpy's own PCA suggest.
-DEFAULT_KEY, DEFAULT_PLACES = "spca", ("X_spca", "SPCs", "spca")
 
 
 def sparse_pca(
@@ -27,14 +25,14 @@ def sparse_pca(
     *,
     layer: str | None = None,
     mask_var: Any = None,
-    key_added: str = DEFAULT_KEY,
+    key_added: str | None = None,
     copy: bool = False,
+    return_model: bool = False,
     **settings: Any,
-) -> "AnnData | None":
+) -> "AnnData | SparsePCA | tuple[AnnData, SparsePCA] | None":
     """Find components that use few genes, and write them into an AnnData object.
 
-    Give `sc.pp.neighbors` the scores with ``use_rep="X_spca"``. If the object is backed by a file, its cells are read
-    in blocks, and only the results are in memory.
+    Give `sc.pp.neighbors` the scores with ``use_rep="X_spca"``. The cells of a backed object are read in blocks.
 
     Parameters
     ----------
@@ -50,29 +48,29 @@ def sparse_pca(
     mask_var : str or array of bool, optional
         The genes that may be used: a column of `adata.var`, such as "highly_variable", or a mask. By default all genes
         are used, whether or not highly variable genes are marked.
-    key_added : str, default="spca"
-        With another name than the default, `obsm`, `varm` and `uns` all have the results under this name.
+    key_added : str, optional
+        The name of the results in `obsm`, `varm` and `uns`, instead of those below.
     copy : bool, default=False
         Write into a copy, and return it.
+    return_model : bool, default=False
+        Return the fitted `SparsePCA`, too, for `plot` and `report`. Its features are the genes of `mask_var`.
     **settings
         Further parameters of `SparsePCA`, such as ``proof="tight"``. Features are given by name.
 
     Returns
     -------
-    AnnData or None
-        The copy, or None. The object has these new fields:
-
-        ``obsm["X_spca"]``: the scores, one row for each cell.
-
-        ``varm["SPCs"]``: the loadings, one row for each gene. Genes outside `mask_var` have zeros.
-
-        ``uns["spca"]``: a dictionary. "variance" and "variance_ratio": what each component adds. "supports": the genes
-        of "SPC1", "SPC2" and so on. "lower" and "upper": the proved bounds of its variance. "gap": their relative
-        difference. "verdicts": what is proved, in words. "params": the arguments.
+    AnnData, SparsePCA, both or None
+        What `copy` and `return_model` ask for. The object has new fields, which `write_h5ad` and `write_zarr` keep.
+        ``obsm["X_spca"]``: the scores, one row for each cell. ``varm["SPCs"]``: the loadings, one row for each gene;
+        genes outside `mask_var` have zeros. ``uns["spca"]``: a dictionary. "variance" and "variance_ratio": what each
+        component adds. "supports": the genes of "SPC1", "SPC2" and so on, largest loading first. "lower" and "upper":
+        the proved bounds of its variance. "gap": their relative difference. "verdicts": what is proved, in words.
+        "certificates": their files by name, which `Certificate.load` reads. "params": the arguments.
 
     See Also
     --------
     laconic.SparsePCA : The estimator behind this function.
+    laconic.verify : Check a certificate.
 
     Examples
     --------
@@ -83,39 +81,41 @@ def sparse_pca(
     >>> laconic.pp.sparse_pca(cells, n_comps=2, cardinality=3)
     >>> cells.obsm["X_spca"].shape
     (50, 2)
+    >>> kept = cells.uns["spca"]["certificates"]
+    >>> certificate = laconic.Certificate.load("component-1.json", files=kept)
+    >>> bool(laconic.verify(certificate, cells))
+    True
     """
-    if not hasattr(adata, "var_names"):
-        raise TypeError(f"adata is a {type(adata).__name__}; give an AnnData object.")
-    arguments = {"n_components": n_comps, "cardinality": cardinality, **settings}
-    SparsePCA(**arguments)  # an unknown setting is an error before anything is read
-    if adata.isbacked and (copy or adata.is_view):
-        what = "a view of a file" if adata.is_view else "backed by a file, which is not copied"
-        raise ValueError(f"adata is {what}; call .to_memory() on it first.")
+    model = SparsePCA(n_comps, cardinality=cardinality, **settings)  # an unknown setting is an error, before any work
     target = adata.copy() if copy else adata
-    mask = _mask(target, mask_var)
     source = open_anndata(target, layer=layer)
+    mask = _mask(target, mask_var)
     if not mask.all():
         source = SelectedSource(source, np.flatnonzero(mask))
-    model = SparsePCA(**arguments).fit(source)
-    scores = model.transform(source)
-    obsm, varm, uns = DEFAULT_PLACES if key_added == DEFAULT_KEY else (key_added,) * 3
+    model.fit(source)
+    obsm, varm, uns = ("X_spca", "SPCs", "spca") if key_added is None else (key_added,) * 3
     loadings = np.zeros((len(mask), model.n_components_))
     loadings[mask] = model.components_.T
-    target.obsm[obsm] = scores
-    target.varm[varm] = loadings
-    names = np.asarray(source.feature_names, dtype=object)
+    target.obsm[obsm], target.varm[varm] = model.transform(source), loadings
+    genes = model.loadings().groupby("component")["feature"]
+    files: dict[str, bytes] = {}
+    for name, certificate in certificate_files(model).items():
+        files |= {} if certificate is None else certificate.files(name)
     params = {"n_comps": n_comps, "cardinality": cardinality, "layer": layer, "mask_var": mask_var, **settings}
     # In types that anndata can write to a file.
     target.uns[uns] = {
         "variance": model.explained_variance_,
         "variance_ratio": model.explained_variance_ratio_,
-        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
+        "supports": {f"SPC{i}": names.to_numpy(dtype=object) for i, names in genes},
         "lower": model.lower_bound_,
         "upper": model.upper_bound_,
         "gap": model.gap_,
         "verdicts": np.asarray(model.verdicts_, dtype=object),
+        "certificates": {k: v.decode() if k.endswith(".json") else np.frombuffer(v, "u1") for k, v in files.items()},
         "params": {name: _writable(value) for name, value in params.items() if value is not None},
     }
+    if return_model:
+        return (target, model) if copy else model
     return target if copy else None
 
 
@@ -134,6 +134,5 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
 
 def _writable(value: Any) -> Any:
     """Return a parameter as a number, a text, or several of them."""
-    if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
-        return value
-    return list(value) if isinstance(value, Iterable) else repr(value)
+    plain = isinstance(value, int | float | str | np.generic | np.ndarray)
+    return value if plain else list(value) if isinstance(value, Iterable) else repr(value)

@@ -243,11 +243,11 @@ class Certificate:
 
     @classmethod
     def load(
-        cls, path: str | Path, files: Mapping[str, bytes] | None = None, budget: Budget | None = None
+        cls, path: str | Path, files: Mapping[str, Any] | None = None, budget: Budget | None = None
     ) -> "Certificate":
         """Read a certificate from the JSON file `path`; one that was altered or cut short raises a ValueError.
 
-        `files` are the bytes of its files by name, if they are not on disk. `budget` limits what is unpacked.
+        `files` are its files by name, texts or bytes, if they are not on disk. `budget` limits what is unpacked.
         """
         name = Path(path).name
         document, arrays = read_document(path, form=FORM, schema=SCHEMA, claim=True, files=files, budget=budget)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, freethreading_compatible=True
 """Compiled inner loop of the row-level relaxation. `row_kernels_plain` has the same steps without a compiler.
 
 All arrays are float64 and C-contiguous. `u` and `Y` are stacks of one matrix (levels) or of two (levels and norms).

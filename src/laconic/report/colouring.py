@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.words import did_you_mean
 
 # So many groups can be told apart in a picture: six colours and seven shapes give 42 looks.
 MOST_GROUPS = 36
@@ -37,30 +38,32 @@ class Colouring:
         return [(code, f"{name} ({np.count_nonzero(rows)})", rows) for code, name, rows in there if rows.any()]
 
 
-def colouring_of(color_by: Any, rows: int, few: int = 10, most: int = MOST_GROUPS) -> Colouring:
-    """Return what rows are coloured by.
+def colouring_of(X: Any, color: Any, rows: int, few: int = 10, most: int = MOST_GROUPS) -> Colouring:
+    """Return what rows are coloured by: values, or the name of a column of `adata.obs`.
 
     Numbers stay numbers, unless they are whole and at most `few` of them differ, such as the numbers of clusters.
     Everything else makes groups, in the order of a categorical column, else sorted. Of more than `most` groups, rows
     without a value included, the smallest become one.
     """
-    if color_by is None:
+    if color is None:
         return Colouring()
-    _check_is_column(color_by, "color_by")
-    # These keep the order of categories, which an array would lose.
+    if isinstance(color, str) and hasattr(X, "obs"):
+        if color not in X.obs:
+            raise ValueError(f"color={color!r} is not a column of adata.obs{did_you_mean(color, X.obs)}")
+        color = X.obs[color]
+    _check_is_column(color, "color")
+    # These keep the order of categories, which an array would lose. Objects keep None and NaN among text.
     kinds: tuple[Any, ...] = (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
-    array: Any = color_by
-    if not isinstance(color_by, kinds):
-        # Objects keep None and NaN among text.
-        array = np.asarray(color_by, dtype=object if isinstance(color_by, list | tuple) else None)
-    title = str(getattr(color_by, "name", None) or "")
+    kind = object if isinstance(color, list | tuple) else None
+    array: Any = color if isinstance(color, kinds) else np.asarray(color, dtype=kind)
+    title = str(getattr(color, "name", None) or "")
     if array.ndim != 1:
-        raise ValueError(f"color_by has {array.ndim} dimensions; give one column, with one value for each row of X.")
+        raise ValueError(f"color has {array.ndim} dimensions; give one column, with one value for each row of X.")
     values = pd.Series(array).reset_index(drop=True).infer_objects()
     if len(values) != rows:
-        raise ValueError(f"color_by has {len(values)} values for {rows} rows; give one value for each row of X.")
+        raise ValueError(f"color has {len(values)} values for {rows} rows; give one value for each row of X.")
     if pd.api.types.is_complex_dtype(values):
-        raise ValueError("color_by has complex numbers; give real numbers or groups, such as their absolute values.")
+        raise ValueError("color has complex numbers; give real numbers or groups, such as their absolute values.")
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
         there = np.unique(numbers[np.isfinite(numbers)])

@@ -122,7 +122,7 @@ class Content:
     stability: "Stability | None"
     left_out: list[int]  # the variables that do not vary
     missing: str  # a sentence about missing values; empty if there are none
-    columns_left_out: str  # a sentence about columns that were not read
+    not_used: Sequence[str]  # the columns of the table that were not used, by name
     certificates: list[CertificateFiles]
     certificate: Certificate | None  # the first one
     python: str
@@ -138,22 +138,22 @@ def content_of(
     X: Any = None,
     *,
     title: str | None = None,
-    color_by: Any = None,
+    color: Any = None,
     labels: Any = None,
     descriptions: Mapping[str, str] | None = None,
     stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
-    columns_left_out: str = "",
+    not_used: Sequence[str] = (),
     made: Made | None = None,
 ) -> Content:
     """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`.
 
-    `command` is the line that made the model, `columns_left_out` a sentence about columns that were not read, and
+    `command` is the line that made the model, `not_used` the columns of the table that were not used, and
     `made` the covariance that the model was fitted to, if it is at hand.
     """
     check_time_limit(time_limit)
-    _check(model, X, color_by, labels, stability)
+    _check(model, X, color, labels, stability)
     seconds = SECONDS if time_limit is None else time_limit
     data, points = None, None
     if X is not None:
@@ -162,9 +162,9 @@ def content_of(
         data = data_part(model, X, made, same=same or (made is not None and is_of_fit(model, made)), seconds=seconds)
         blocks = data.given == "rows" and (in_blocks(X) if made is None else not made.in_memory)
         if data.given == "rows" and not blocks:
-            points = points_of(model, X, made, color_by=color_by, labels=labels)
-        elif color_by is not None or labels is not None:
-            raise ValueError("color_by and labels are for rows in memory; leave them out.")
+            points = points_of(model, X, made, color=color, labels=labels)
+        elif color is not None or labels is not None:
+            raise ValueError("color and labels are for rows in memory; leave them out.")
         if blocks and IN_BLOCKS not in data.notes:
             data.notes.append(NO_ROWS)
     out = _left_out(model, data)
@@ -188,7 +188,7 @@ def content_of(
         stability=stability,
         left_out=out,
         missing=_missing_in_words(model),
-        columns_left_out=columns_left_out,
+        not_used=not_used,
         certificates=_certificate_files(model),
         certificate=certificate,
         python=f"from laconic import SparsePCA\n\nmodel = SparsePCA({changed_settings(model)}).{call}",
@@ -196,8 +196,8 @@ def content_of(
     )
 
 
-def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: "Stability | None") -> None:
-    for name, value in (("color_by", color_by), ("labels", labels)):
+def _check(model: "SparsePCA", X: Any, color: Any, labels: Any, stability: "Stability | None") -> None:
+    for name, value in (("color", color), ("labels", labels)):
         if value is not None and X is None:
             raise ValueError(f"{name} has one value for each row, and no rows are given; give X, too.")
     if stability is None:

@@ -218,7 +218,7 @@ class Points:
     group_title: str = ""
 
 
-def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = None, labels: Any = None) -> Points:
+def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color: Any = None, labels: Any = None) -> Points:
     """Return the rows to draw, of data in memory. If `made` holds them, they need not be read again."""
     names, used = getattr(model, "feature_names_in_", None), used_features(model)
     if (
@@ -235,7 +235,7 @@ def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = 
     rows, rule = np.arange(0, n_rows, step), f"one row in {step:,} of {n_rows:,}" if step > 1 else ""
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
-    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
+    colouring = colouring_of(X, color, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
     scores, ordered = everything[rows, :MOST_COMPONENTS], colouring.numbers is not None
     return Points(scores, rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)

@@ -87,7 +87,7 @@ def scores(
     X: Any,
     *,
     components: int | Sequence[int] = (1, 2),
-    color_by: Any = None,
+    color: Any = None,
     labels: Any = None,
     ax: "Place" = None,
 ) -> "Axes":
@@ -103,16 +103,16 @@ def scores(
         Rows, as in `SparsePCA.transform`.
     components : int or sequence of int, default=(1, 2)
         The numbers of one or two components, from 1. A model of one component draws that.
-    color_by : array-like of shape (n_samples,), optional
-        One value for each row. Numbers get a colour bar. Text, and whole numbers of at most ten different values, make
-        groups that differ in colour and shape.
+    color : array-like of shape (n_samples,) or str, optional
+        One value for each row, or a column of `adata.obs`. Numbers get a colour bar. Text, and whole numbers of at most
+        ten different values, make groups that differ in colour and shape.
     labels : array-like of shape (n_samples,) or False, optional
         One name for each row. The rows that stand apart get their names where there is room. By default the index of a
         table, if it holds text; False for none.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
-    return _draw_scores(model, X, components, color_by, labels, ax)
+    return _draw_scores(model, X, components, color, labels, ax)
 
 
 def biplot(
@@ -120,7 +120,7 @@ def biplot(
     X: Any,
     *,
     components: Sequence[int] = (1, 2),
-    color_by: Any = None,
+    color: Any = None,
     labels: Any = None,
     ax: "Place" = None,
 ) -> "Axes":
@@ -137,7 +137,7 @@ def biplot(
         Rows, as in `SparsePCA.transform`.
     components : sequence of int, default=(1, 2)
         The numbers of two components, from 1.
-    color_by, labels : array-like of shape (n_samples,), optional
+    color, labels : array-like of shape (n_samples,), optional
         As in `scores`.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
@@ -145,15 +145,15 @@ def biplot(
     if len(parts.checked_components(model, components, most=2)) != 2:
         given = "the model has one" if model.n_components_ == 1 else f"components={components!r} has one"
         raise ValueError(f"A biplot needs two components, and {given}; use laconic.plot.scores.")
-    return _draw_scores(model, X, components, color_by, labels, ax, arrows=True)
+    return _draw_scores(model, X, components, color, labels, ax, arrows=True)
 
 
 def _draw_scores(
-    model: "SparsePCA", X: Any, components: Any, color_by: Any, labels: Any, ax: "Place", *, arrows: bool = False
+    model: "SparsePCA", X: Any, components: Any, color: Any, labels: Any, ax: "Place", *, arrows: bool = False
 ) -> "Axes":
     numbers = parts.checked_components(model, components, most=2)
     values = np.asarray(model.transform(X), dtype=np.float64)[:, [number - 1 for number in numbers]]
-    colouring, names = colouring_of(color_by, len(values)), row_names(X, labels, len(values))
+    colouring, names = colouring_of(X, color, len(values)), row_names(X, labels, len(values))
     there = np.asarray(np.isfinite(values).all(axis=1))
     if not there.any():
         raise ValueError("X has no row with a score in these components; there is nothing to draw.")

@@ -167,7 +167,7 @@ def draw_rows(ax: Any, scores: Floats, colouring: Colouring) -> Floats:
         there = np.isfinite(numbers)
         ax.scatter(*places[~there].T, s=size, color=PALE, **style)
         image = ax.scatter(*places[there].T, s=size, c=numbers[there], cmap="viridis", **style)
-        colour_bar(ax, image, colouring.title or "color_by")
+        colour_bar(ax, image, colouring.title or "color")
     elif codes is not None:
         # Small groups are on top.
         for code, _, rows in sorted(colouring.groups(), key=lambda group: -np.count_nonzero(group[2])):
