@@ -1,4 +1,4 @@
-"""Five dense principal components by other packages, beside five sparse components of the same made counts.
+"""Five ordinary components by other packages, beside five sparse components of the same made counts.
 
 `python -m benchmarks.large dense` computes the table, which also says which packages are not installed.
 """

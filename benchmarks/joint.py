@@ -235,7 +235,7 @@ def run_row(title: str) -> dict[str, Any]:
         "nodes": int(nodes[1]) if nodes is not None else 0,
         "gap": relative(upper, value),
         "root": relative(root, value),
-        "dense": relative(plain, value),
+        "ordinary": relative(plain, value),
         "gain": relative(value, before),
         "sizes": (vectors != 0).sum(axis=0).tolist(),
         "away": float(np.abs(vectors.T @ vectors - np.eye(len(row.sizes))).max()) if row.question != "span" else 0.0,
@@ -277,13 +277,13 @@ def cells_of(row: Row, r: dict[str, Any]) -> list[str]:
     printed = [f"{number:.3f}" if number is not None else "" for number in (row.printed, row.printed_bound)]
     size = row.size if row.total is None else f"{row.size}: {', '.join(map(str, r['sizes']))}"
     seconds = [f"{r[name]:.1f}" for name in ("searched", "proved")]
-    found = [value, upper, per_cent(r["gap"]), str(r["nodes"]), *seconds, per_cent(r["root"]), per_cent(r["dense"])]
+    found = [value, upper, per_cent(r["gap"]), str(r["nodes"]), *seconds, per_cent(r["root"]), per_cent(r["ordinary"])]
     return [row.data, str(r["n"]), str(len(row.sizes)), size, *printed, *found]
 
 
 HEADER = [
     *("data", "n", "r", "k", "printed value", "printed bound", "value", "proved bound", "gap, %", "nodes"),
-    *("search, s", "proof, s", "root, %", "dense, %"),
+    *("search, s", "proof, s", "root, %", "ordinary, %"),
 ]
 
 
