@@ -157,7 +157,7 @@ def test_rare_kinds_of_models():
 
 def test_stability_noise_and_choice():
     frame = senate()[1]
-    model = SparsePCA("parallel", cardinality="hull").fit(frame)
+    model = SparsePCA().fit(frame)
     sizes = [len(support) for support in model.supports_]
     again = stability(SparsePCA(cardinality=sizes), frame, resamples=4)
     page = content_of(model, frame, stability=again)

@@ -1,10 +1,12 @@
-"""The same work on many tables that are made at random: in order, in parallel, and until the time is over."""
+"""Tables that are made at random, and the same work on many: in order, in parallel, and until the time is over."""
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from laconic.core.monitor import Monitor, Stop
@@ -21,6 +23,15 @@ def seed_of(model: "SparsePCA") -> int:
     """Return the seed that all tables of a run are made from."""
     state: Any = 0 if model.random_state is None else model.random_state
     return int(state) if is_whole(state) else int(state.randint(2**31 - 1))
+
+
+def permuted(rows: Any, random: np.random.Generator) -> Any:
+    """Return rows with each column in a random order of its own: its missing values and its zeros move along."""
+    if not sp.issparse(rows):
+        return random.permuted(rows, axis=0)
+    rows = sp.csc_array(rows)
+    places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
+    return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
 
 
 def check_rows(made: Made, function: str) -> None:

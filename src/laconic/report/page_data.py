@@ -13,7 +13,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
 from laconic.data.rows import open_source
-from laconic.model.noise import Scree, scree_of
+from laconic.model.noise import TABLES, Scree, scree_of
 from laconic.model.paths import Path, path_of
 from laconic.model.scores import scores_of, used_features
 from laconic.model.settings import made_of
@@ -31,8 +31,6 @@ MOST_BOUNDED, FURTHER = 2000, 5
 UNBOUNDED = (
     "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
 )
-# Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
-PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
 SAME = 1e-8
 OTHER_DATA = (
@@ -117,13 +115,13 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    end, small = monotonic() + seconds, made.in_memory and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+    end = monotonic() + seconds
     part = DataPart(
         made.recipe.given,
         True,
         variances=made.covariance.diagonal,
         constant=np.flatnonzero(made.constant).tolist(),
-        scree=scree_of(made, 10, PERMUTATIONS if small else 0),
+        scree=scree_of(made, 10, TABLES),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
