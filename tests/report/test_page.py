@@ -162,7 +162,7 @@ def test_stability_noise_and_choice():
     again = stability(SparsePCA(cardinality=sizes), frame, resamples=4)
     page = content_of(model, frame, stability=again)
     np.testing.assert_allclose(page.components[0].frequencies, again.frequencies[0, page.components[0].features])
-    assert "permuted tables" in model.to_html()
+    assert "better than noise" in model.to_html()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, make
 from laconic.model.bend import sharpest_bend
 from laconic.model.components import NOTHING, explained_variances
-from laconic.model.noise import ACCURACY, TABLES, Scree, scree_of, some_rows
+from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
 from laconic.model.settings import Sizes, check_settings, check_sizes, forced_places, is_sequence, joint_of, made_of
 from laconic.search.auto import FewStarts
@@ -34,8 +34,6 @@ from laconic.search.problem import Problem
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-# At most this many components are looked at if their number is to be chosen.
-MOST_COMPONENTS = 10
 # With more features than this, only those that the ordinary components explain most are looked at.
 MOST_FEATURES = 300
 # Numbers of features are tried in steps of this share, and more of them near the bend.
@@ -117,8 +115,8 @@ def choose(
     Parameters
     ----------
     model : SparsePCA
-        Its settings count, but for `method`, `deflation` and `proof`. A number that it has is kept: with `n_components` only the
-        numbers of features are chosen, and with `cardinality` only the number of components.
+        Its settings count, but for `method`, `deflation` and `proof`. A number that it has is kept: with `n_components`
+        only the numbers of features are chosen, and with `cardinality` only the number of components.
     X : array, sparse matrix, table, or data that are read in blocks, optional
         Rows of data. Of large data a part of the rows is compared with noise.
     covariance : array or frame of shape (n_features, n_features), optional
@@ -174,9 +172,9 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
         count = len(given)
     check_sizes(model, made, Sizes(count or 1, None))
     free, least = int((~made.constant).sum()), max(1, len(forced_places(model, made)))
-    why = f"{counted(count or 1, 'component')} {'was' if count == 1 else 'were'} asked for"
+    why = f"{counted(count or 1, 'component')} {'was' if count == 1 else 'were'} asked for."
     if count is None:
-        scree = scree_of(made, min(MOST_COMPONENTS, free), TABLES, monitor)
+        scree = scree_of(made, min(MOST_ORDINARY, free), TABLES, monitor)
         count, why = _counted(scree, made)
     with threads_for(min(free, MOST_FEATURES)):
         features, problem, values = _part(model, made, made.covariance, count, monitor)
@@ -184,21 +182,22 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
         if given is None:
             k = together.bend(least, min(max(DEFAULT_END, least), len(features)))
             vectors = together.without_small_gains(k)
-            why += f", and the variance that {'it holds' if count == 1 else 'they hold together'} bends at "
+            why += f" The variance that {'it holds' if count == 1 else 'they hold together'} bends at "
             why += counted(k, "feature") + (" each" if count > 1 else "")
-            why += ", the most that were tried" if k == DEFAULT_END < free else ""
+            why += ", the most that were tried." if k == DEFAULT_END < free else "."
         else:
             sizes = [int(size) for size in given] if is_sequence(given) else [int(given)] * count
             k, vectors = max(sizes), together.of_sizes(sizes)
             together.held[k] = together.variance(vectors)
     sizes = [max(least, int(np.count_nonzero(z))) for z in vectors]
     if given is None and k > min(sizes):
-        why += "; features that add little are left out"
+        why += " Features that add little are left out"
         alone = sizes.count(1)
         if scree is not None and 0 < alone < len(sizes):
             vectors = [z for z, size in zip(vectors, sizes, strict=True) if size > 1]
             sizes = [size for size in sizes if size > 1]
             why += f", and so {'is' if alone == 1 else 'are'} {counted(alone, 'component')} of one feature"
+        why += "."
     if scree is None:
         sizes += [k] * (count - len(sizes))
     held, total = together.variance(vectors), made.covariance.trace
@@ -206,8 +205,8 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
     tried = np.array(sorted(together.held), dtype=np.intp)
     elsewhere = _held_elsewhere(model, made, len(sizes), tried, monitor) if halves and given is None else None
     if monitor.stopped is not None:
-        why += f". The work was stopped early: {monitor.stopped.value}"
-    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why[0].upper()}{why[1:]}."
+        why += f" The work was stopped early: {monitor.stopped.value}."
+    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why}"
     curve = np.array([together.held[size] for size in tried.tolist()])
     prediction = "" if elsewhere is None else _for_prediction(len(sizes), k, tried, elsewhere)
     return Choice(
@@ -216,20 +215,20 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
 
 
 def _counted(scree: Scree, made: Made) -> tuple[int, str]:
-    """Return the number of components to take, and a part of a sentence that says why."""
+    """Return the number of components to take, and sentences that say why."""
     if scree.noise is None:
-        why = "a covariance matrix has no rows to compare with noise"
-        if scree.n_rows:
-            why = "there was no time to compare components with noise"
-        return 1, f"{why}, so one component is taken; give n_components for more"
+        why = "There was no time to compare components with noise"
+        if not scree.n_rows:
+            why = "A covariance matrix has no rows to compare with noise"
+        return 1, f"{why}, so one component is taken; give n_components for more."
     n, above = scree.n_rows, scree.n_above_noise
-    every = made.in_memory and n == made.rows.shape[0]
-    some = "" if every else f" by {n:,} rows" if made.in_memory else f" by the first {n:,} rows"
+    some = f" (compared on {n:,} rows)" if made.in_memory else f" (compared on the first {n:,} rows)"
+    some = "" if made.in_memory and n >= made.rows.shape[0] else some
     if not above:
-        return 1, f"no component is better than noise{some}; one is kept"
+        return 1, f"No component is better than noise{some}; one is kept."
+    most = ", the most that are looked at" if above == MOST_ORDINARY < made.covariance.n_features else ""
     which = "ordinary component is" if above == 1 else "ordinary components are"
-    most = ", the most that are looked at" if above == MOST_COMPONENTS < made.covariance.n_features else ""
-    return above, f"{above} {which} better than noise{some}{most}"
+    return above, f"{above} {which} better than noise{some}{most}."
 
 
 def _in_words(sizes: list[int], held: float, ordinary: float, total: float, free: int) -> str:
@@ -249,10 +248,11 @@ def _in_words(sizes: list[int], held: float, ordinary: float, total: float, free
 def _for_prediction(count: int, k: int, tried: Indices, elsewhere: Floats) -> str:
     """Return the fewest features with which components hold nearly all that they can of other rows, in a sentence."""
     best = int(np.argmax(elsewhere >= NEARLY_ALL * elsewhere.max()))
-    here, each = elsewhere[int(np.flatnonzero(tried == k)[0])], "" if count == 1 else " each"
+    size, each = int(tried[best]), "" if count == 1 else " each"
+    beside = "" if size == k else f"; {k}{each} hold {percent(elsewhere[int(np.flatnonzero(tried == k)[0])])}"
     return (
-        f"For prediction: {counted(int(tried[best]), 'feature')}{each}. They hold {percent(elsewhere[best])} of the "
-        f"variance of rows that were left out, {k}{each} hold {percent(here)}, and no number more than "
+        f"For prediction: {'the same, ' if size == k else ''}{counted(size, 'feature')}{each} hold "
+        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number holds more than "
         f"{percent(elsewhere.max())}."
     )
 
@@ -301,9 +301,8 @@ class Together:
             self.add(steps)
             tried = np.array(sorted(self.held), dtype=np.intp)
             held = np.array([self.held[size] for size in tried.tolist()])
-            # The curve before its first point goes on as after it: components of one feature each are none.
-            before = 2 * held[0] - held[1] if len(held) > 1 else 0.0
-            k = sharpest_bend(tried, held, before)
+            # The curve begins flat: components of one feature each are none.
+            k = sharpest_bend(tried, held, held[0])
             place = int(np.searchsorted(tried, k))
             near = tried[[max(place - 1, 0), place, min(place + 1, len(tried) - 1)]]
             steps = sorted({int(near[:2].sum()) // 2, int(near[1:].sum()) // 2} - set(self.held))

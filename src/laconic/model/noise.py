@@ -67,6 +67,8 @@ SHORTEST = 1e-6
 LEVEL = 0.05
 # The fewest permuted tables that can tell a component from noise: it must be better than in all of them.
 TABLES = round(1 / LEVEL) - 1
+# At most this many ordinary components are compared with noise, in `choose` and on the page.
+MOST_ORDINARY = 10
 # Ordinary components are compared with noise on rows of about so many numbers, but not on fewer than so many rows.
 MOST_NUMBERS, FEWEST_ROWS = 1_000_000, 500
 # Values that differ by less than this share are equal. With one feature, all permuted tables have the same value.

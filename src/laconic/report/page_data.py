@@ -13,7 +13,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
 from laconic.data.rows import open_source
-from laconic.model.noise import TABLES, Scree, scree_of
+from laconic.model.noise import MOST_ORDINARY, TABLES, Scree, scree_of
 from laconic.model.paths import Path, path_of
 from laconic.model.scores import scores_of, used_features
 from laconic.model.settings import made_of
@@ -115,13 +115,13 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seco
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    end = monotonic() + seconds
+    end, chosen = monotonic() + seconds, model.choice_
     part = DataPart(
         made.recipe.given,
         True,
         variances=made.covariance.diagonal,
         constant=np.flatnonzero(made.constant).tolist(),
-        scree=scree_of(made, 10, TABLES),
+        scree=chosen.scree if chosen and chosen.scree else scree_of(made, MOST_ORDINARY, TABLES),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
