@@ -139,7 +139,7 @@ def sparse_rows() -> Any:
 
 def dense_rows(m: int, n: int) -> Callable[[], np.ndarray]:
     """Return a function that makes m rows of n features with a planted component of ten features."""
-    return lambda: spiked_rows(m, n, 10, signal=5.0, random_state=0).data
+    return lambda: spiked_rows(m, n, 10, signal=5.0, rng=0).data
 
 
 ROWS: dict[str, Callable[[], Any]] = {

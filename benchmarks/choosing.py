@@ -68,7 +68,7 @@ def features(sets: int = SETS) -> list[str]:
             for signal in _signals(k):
                 chosen: list[int] = []
                 for seed in range(sets):
-                    made = spiked_rows(m, N_FEATURES, k, signal=signal, random_state=seed)
+                    made = spiked_rows(m, N_FEATURES, k, signal=signal, rng=seed)
                     if _recovered(made.data, made.support):
                         chosen += _in_fit(SparsePCA(1), made.data).cardinality
                 together += [abs(number - k) <= 1 for number in chosen]
@@ -198,7 +198,7 @@ def cost(sets: int = 1) -> list[str]:  # noqa: ARG001 - every part takes the num
     """Return the time of a choice, and that of the fit with the numbers that it gives."""
     lines = ["| rows x features | components | largest k | choosing, s | fit, s |", "|---|---|---|---|---|"]
     for m, n in ((1000, 25), (1000, 250), (100, 2000), (100, 20_000)):
-        data = _several(3, m, 0, 0) if n == N_FEATURES else spiked_rows(m, n, 10, signal=8, random_state=0).data
+        data = _several(3, m, 0, 0) if n == N_FEATURES else spiked_rows(m, n, 10, signal=8, rng=0).data
         begin = time.perf_counter()
         chosen = _in_fit(SparsePCA(), data)
         middle = time.perf_counter()

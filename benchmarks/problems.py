@@ -48,7 +48,7 @@ def rows_with_covariance(S: np.ndarray) -> np.ndarray:
 
 def dense_wide() -> np.ndarray:
     """500 x 10,000 Gaussian rows with a planted component of 25 features."""
-    return spiked_rows(500, 10_000, 25, signal=10.0, random_state=0).data
+    return spiked_rows(500, 10_000, 25, signal=10.0, rng=0).data
 
 
 def sparse_square() -> Any:
@@ -71,7 +71,7 @@ def marrow() -> Any:
 
 def spike_tall() -> np.ndarray:
     """2,000 x 1,000 Gaussian rows with a planted component of 25 features."""
-    return spiked_rows(2000, 1000, 25, signal=3.0, random_state=0).data
+    return spiked_rows(2000, 1000, 25, signal=3.0, rng=0).data
 
 
 def breast_cancer() -> np.ndarray:

@@ -30,12 +30,12 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "first-order-steps.png
 
 def spiked(n: int) -> np.ndarray:
     """Covariance of n rows of n features with a planted component of ten."""
-    return np.cov(spiked_rows(n, n, 10, signal=5.0, random_state=0).data.T)
+    return np.cov(spiked_rows(n, n, 10, signal=5.0, rng=0).data.T)
 
 
 def printed(n: int) -> np.ndarray:
     """The spiked model as the paper prints it, with a spike that stands out."""
-    return spiked_covariance(n, n, 25, signal=3.0 * n**0.5, random_state=0).covariance
+    return spiked_covariance(n, n, 25, signal=3.0 * n**0.5, rng=0).covariance
 
 
 MATRICES: dict[str, Callable[[], np.ndarray]] = {

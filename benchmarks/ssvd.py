@@ -40,7 +40,7 @@ PROBLEMS: dict[str, tuple[Callable[[], Any], int]] = {
     "kos, 3,430 x 6,906": (lambda: load_kos().data, 10),
     "spiked rows 2,000 x 1,000": (spike_tall, 25),
     "spiked rows 500 x 10,000": (dense_wide, 25),
-    "spiked rows 300 x 200": (lambda: spiked_rows(300, 200, 10, signal=3.0, random_state=0).data, 10),
+    "spiked rows 300 x 200": (lambda: spiked_rows(300, 200, 10, signal=3.0, rng=0).data, 10),
 }
 
 

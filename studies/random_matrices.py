@@ -150,19 +150,19 @@ def run(*, quick=False, seed=0):
     factors = (2.0, 0.05, 0.0005) if quick else (2.0, 0.5, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.0005)
     nodes, shape, last = (5, (30, 40), 3) if quick else (12, (120, 150), 6)
     limits = {"node_limit": nodes, "tolerance": 1e-4}
-    noisy, every = noisy_rank_one(small, random_state=seed), range(1, small + 1)
+    noisy, every = noisy_rank_one(small, rng=seed), range(1, small + 1)
     exact = {
-        GAUSSIAN: bound_eigenvalues(gaussian_gram(small, small, random_state=seed).covariance, every, exhaustive=True),
+        GAUSSIAN: bound_eigenvalues(gaussian_gram(small, small, rng=seed).covariance, every, exhaustive=True),
         NOISY: bound_eigenvalues(noisy.covariance, every, exhaustive=True),
     }
     spike = np.outer(noisy.u, noisy.u) / (noisy.u @ noisy.u)
     noise = (noisy.covariance - spike) / 2
     by_noise = {c: exact[NOISY] if c == 2 else bound_eigenvalues(spike + c * noise, every) for c in factors}
     known = {
-        GAUSSIAN: bound_eigenvalues(gaussian_gram(rows, large, random_state=seed).covariance, sizes, **limits),
-        NOISY: bound_eigenvalues(noisy_rank_one(large, random_state=seed).covariance, sizes, **limits),
+        GAUSSIAN: bound_eigenvalues(gaussian_gram(rows, large, rng=seed).covariance, sizes, **limits),
+        NOISY: bound_eigenvalues(noisy_rank_one(large, rng=seed).covariance, sizes, **limits),
     }
-    gram = gaussian_gram(*shape, normalized=True, random_state=seed).covariance
+    gram = gaussian_gram(*shape, normalized=True, rng=seed).covariance
     isometry = bound_isometry(gram, range(1, last + 1), **limits)
     eigenvalue = float(np.linalg.eigvalsh(2 * noise)[-1])
     size = "{} × {}".format(*shape)

@@ -121,7 +121,7 @@ def count_recoveries(n, k, thetas, repetitions, rng):
     for place, m in enumerate(samples):
         common.say(f"transitions, n = {n}: {m} rows")
         for _ in range(repetitions):
-            spiked = spiked_rows(int(m), n, k, signal=SIGNAL, random_state=rng)
+            spiked = spiked_rows(int(m), n, k, signal=SIGNAL, rng=rng)
             S = spiked.data.T @ spiked.data / m
             relaxed = Splitting(EXACT).solve(S, PenaltyForm(SIGNAL / (2 * k)))
             tight[place] += relaxed.tight / repetitions
@@ -153,7 +153,7 @@ def run(*, quick=False, seed=0):
             common.say(f"{model}: m = {m}")
             # All models have the same noise and differ only by the signal.
             rngs = [np.random.default_rng([seed, m, repetition]) for repetition in range(count)]
-            made = [spiked_covariance(n, m, k, signal=signal_of(model, m, k), random_state=rng) for rng in rngs]
+            made = [spiked_covariance(n, m, k, signal=signal_of(model, m, k), rng=rng) for rng in rngs]
             found = [recover(spiked.covariance, spiked.support) for spiked in made]
             drawn[model, m] = {method: [curves[method] for curves in found] for method in METHODS}
     areas = {

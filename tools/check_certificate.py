@@ -203,7 +203,8 @@ def sentences(c):
     earlier = 0 if c["earlier"] is None else len(c["earlier"])
     after = "", " after component 1", " after components 1 and 2", f" after components 1 to {earlier}"
     about = after[min(earlier, 3)]
-    ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
+    ways = {"em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
+    ways |= {None: "", "drop": " in the complete rows"}
     about += ways[m["missing"]]
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if len(sizes) == 1:
@@ -221,9 +222,9 @@ def sentences(c):
         made = "the covariance matrix" if m["center"] else "the matrix of second moments about zero"
         if m["scale"]:
             made = "the correlation matrix" if m["center"] else f"{made}, scaled to a unit diagonal,"
-        if m["missing"] is not None:
-            made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
-        made += f" of the rows{' and weights' * m['weighted']} with"
+        made += {"em": ", estimated by EM,", "pairwise": ", made by pairwise deletion,"}.get(m["missing"], "")
+        among = "complete rows among the " * (m["missing"] == "drop")
+        made += f" of the {among}rows{' and weights' * m['weighted']} with"
     rule = c["deflation"]
     taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
     yield f"Variances are those in {made} the digest {c['digest']}{taken}."
@@ -401,7 +402,7 @@ def of_rows(X, center, scale, w):
 def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digest of the certificate."""
     m = c["recipe"]
-    known = m["given"] in ("rows", "covariance") and m["missing"] in (None, "pairwise", "em")
+    known = m["given"] in ("rows", "covariance") and m["missing"] in (None, "pairwise", "em", "drop")
     refuse(not known, "The certificate does not say how its matrix was made.")
     for flagged in ("center", "scale", "weighted"):
         flag(m[flagged])
@@ -409,12 +410,16 @@ def matrix_of(c, table, weights):
     damaged(not fits, "the recipe has numbers that are none.")
     square, n = m["given"] == "covariance", c["n_features"]
     refuse(square and (m["missing"] is not None or m["weighted"]), "A matrix has no missing values and no weights.")
-    refuse(m["missing"] is not None, "S is made from rows with missing values.", NotCoveredError)
+    estimated = m["missing"] in ("pairwise", "em")
+    refuse(estimated, "S is estimated from rows with missing values.", NotCoveredError)
     refuse(square and n > LARGEST_MATRIX, f"The matrix has more than {LARGEST_MATRIX} features.", NotCoveredError)
     refuse(m["weighted"] != (weights is not None), "The certificate needs --weights, or they are one too many.")
     table = np.asarray(table, dtype=float)
     refuse(table.ndim != 2 or table.shape[1] != n, "The data have another number of columns.")
-    refuse(not np.isfinite(table).all(), "The data have missing values.")
+    complete = np.isfinite(table).all(axis=1)
+    drops = m["missing"] == "drop"
+    refuse((not complete.all() and not drops) or np.isinf(table).any(), "The data have missing or infinite values.")
+    refuse(drops and (complete.all() or complete.sum() < 2), "The rows do not have the missing values dropped.")
     if square:
         refuse(len(table) != table.shape[1], "The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
@@ -425,7 +430,7 @@ def matrix_of(c, table, weights):
         return Matrix(S)
     refuse(digest(table, weights) != c["digest"], "The rows are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    return of_rows(table, m["center"], m["scale"], w)
+    return of_rows(table[complete], m["center"], m["scale"], w[complete])
 
 
 def deflated(S, rule, earlier):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from laconic import sparse_eigenvalues
 from laconic.datasets import gaussian_gram
 
-matrix = gaussian_gram(100, 110, normalized=True, random_state=0).factor  # 100 measurements of 110 unknowns
+matrix = gaussian_gram(100, 110, normalized=True, rng=0).factor  # 100 measurements of 110 unknowns
 sizes = [1, 2, 3, 4, 5, 6]
 found = [sparse_eigenvalues(matrix, k, proof="fast") for k in sizes]
 print(found[3])

@@ -17,7 +17,7 @@ single = [SparsePCA(3, cardinality=k, scale=True).fit(table) for k in sizes]
 together = [SparsePCA(3, cardinality=k, scale=True, joint="span").fit(table) for k in sizes]
 
 # %%
-# Three components with 15 features each, found together, hold nearly as much as three dense ones.
+# Three components with 15 features each, found together, hold nearly as much as three ordinary ones.
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(sizes, [100 * m.explained_variance_ratio_.sum() for m in together], "s-", color="#BB5566", label="together")
@@ -25,7 +25,7 @@ ax.plot(
     sizes, [100 * m.explained_variance_ratio_.sum() for m in single], "o-", color="#004488", label="one after the other"
 )
 dense = 100 * single[0].summary().loc["all", "dense_variance"] / single[0].total_variance_
-ax.axhline(dense, color="#777777", linestyle="--", label="three dense components")
+ax.axhline(dense, color="#777777", linestyle="--", label="three ordinary components")
 ax.set(xlabel="features in each component", ylabel="% of the variance held together")
 ax.legend(frameon=False)
 plt.show()

@@ -1,4 +1,4 @@
-"""Sparse PCA with proofs: each component uses only a few variables."""
+"""Sparse PCA with proofs: each component uses only a few features."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -545,7 +545,7 @@ class Noted(Auto):
 
 def test_a_proved_first_support_ends_the_search():
     Noted.searches.clear()
-    rows = spiked_rows(300, 150, 8, signal=5.0, random_state=0)
+    rows = spiked_rows(300, 150, 8, signal=5.0, rng=0)
     model = SparsePCA(cardinality=8, method=Noted()).fit(rows.data)
     assert not Noted.searches
     assert model.verdicts_[0].startswith("Optimal")

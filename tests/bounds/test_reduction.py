@@ -77,7 +77,7 @@ def test_every_kind_of_covariance(problem, seed):
 
 def test_too_many_strong_rows_are_not_used(monkeypatch):
     """Without anchors fewer features are left out."""
-    A = spiked_rows(60, 30, 5, signal=8.0, random_state=0).data
+    A = spiked_rows(60, 30, 5, signal=8.0, rng=0).data
     S = np.corrcoef(A, rowvar=False)
     covariance = DenseCovariance(S)
     best = Auto().solve(Problem(covariance, 5))

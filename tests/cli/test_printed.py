@@ -270,7 +270,7 @@ def test_a_large_file_is_read_in_blocks(tmp_path, monkeypatch):
 
 
 @BLOCKS
-@pytest.mark.parametrize("way", ["pairwise", "em"])
+@pytest.mark.parametrize("way", ["pairwise", "em", "drop"])
 def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + 0.5 * rng.standard_normal((60, 6))
@@ -280,14 +280,16 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     pd.DataFrame(X, columns=[f"q{i}" for i in range(6)]).to_csv(csv, index=False)
     line = last_line("fit", csv, *blocks)
     assert "survey.csv has" in line
-    assert "set missing to pairwise or em" in line
+    assert "set missing to pairwise, em or drop" in line
     result = done("fit", csv, "-k", "3,2", "--missing", way, "--out", out, *blocks)
-    assert {"pairwise": "pairwise deletion", "em": "estimated by EM"}[way] in " ".join(result.stdout.split())
+    said = {"pairwise": "pairwise deletion", "em": "estimated by EM", "drop": "in the complete rows"}[way]
+    assert said in " ".join(result.stdout.split())
+    assert ("left out: 26 of 60" in result.stderr) == (way == "drop")
     scores = pd.read_csv(out / "scores.csv").filter(like="component")
     assert len(scores) == 60
     assert scores.iloc[7].isna().all()
     checked = done("verify", out / "component-1.json", csv, *blocks)
-    assert "not about the complete data" in checked.stdout
+    assert ("not about the complete data" in checked.stdout) == (way != "drop")
     pd.read_csv(csv).fillna(0).to_csv(tmp_path / "filled.csv", index=False)
     assert run("verify", out / "component-1.json", tmp_path / "filled.csv", *blocks).exit_code == 1
 

@@ -155,7 +155,7 @@ def test_what_is_made():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X: make(X, Recipe(missing="mean")), "missing='mean' must be 'error', 'pairwise' or 'em'"),
+        (lambda X: make(X, Recipe(missing="mean")), "missing='mean' must be one of 'error', 'pairwise'"),
         (lambda X: make(X, Recipe("covariance")), "the data are rows"),
         (lambda X: make(X, Recipe(), names=["a"]), "feature_names has 1 names for 5"),
         (lambda X: make(pd.DataFrame(X, columns=list("abcde")), Recipe(), names=list("abcdf")), "feature_names differ"),

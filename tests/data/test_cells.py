@@ -193,7 +193,7 @@ def damaged(path, how):
         ("index", "cells.h5ad has a column index outside its columns; write it again."),
         (
             "not a number",
-            "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first, or set missing to pairwise or em",
+            "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first, or set missing to pairwise, em",
         ),
     ],
 )

@@ -167,7 +167,7 @@ def test_errors_before_anything_is_computed():
 def test_errors_in_the_data():
     X = table()
     X[107, 3] = np.nan
-    sentence = "X has NaN at row {}, column 'gene 3'; fill or drop it first, or set missing to pairwise or em."
+    sentence = "X has NaN at row {}, column 'gene 3'; fill or drop it first, or set missing to pairwise, em or drop."
     array = da.from_array(X, chunks=(100, 10))
     with pytest.raises(ValueError, match=f"^{sentence.format(107)}$"):
         first_pass(array, feature_names=tuple(NAMES))

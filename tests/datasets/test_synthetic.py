@@ -5,10 +5,10 @@ from laconic.datasets import gaussian_gram, noisy_rank_one, spiked_covariance, s
 
 SEEDS = range(3)
 GENERATORS = {
-    "spiked_covariance": lambda seed: spiked_covariance(20, 30, 4, random_state=seed).covariance,
-    "spiked_rows": lambda seed: spiked_rows(10, 20, 4, random_state=seed).data,
-    "gaussian_gram": lambda seed: gaussian_gram(10, 20, random_state=seed).covariance,
-    "noisy_rank_one": lambda seed: noisy_rank_one(20, random_state=seed).covariance,
+    "spiked_covariance": lambda seed: spiked_covariance(20, 30, 4, rng=seed).covariance,
+    "spiked_rows": lambda seed: spiked_rows(10, 20, 4, rng=seed).data,
+    "gaussian_gram": lambda seed: gaussian_gram(10, 20, rng=seed).covariance,
+    "noisy_rank_one": lambda seed: noisy_rank_one(20, rng=seed).covariance,
 }
 
 
@@ -18,9 +18,9 @@ def test_seed_decides_everything(make):
     assert not np.array_equal(make(1), make(2))
     rng = np.random.default_rng(0)
     assert not np.array_equal(make(rng), make(rng))
-    for random_state in (None, True, 1.0):
-        with pytest.raises(TypeError, match="random_state"):
-            make(random_state)
+    assert not np.array_equal(make(None), make(None))
+    with pytest.raises(TypeError):
+        make(1.5)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_spike_truth_is_a_sparse_unit_vector(entries):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spiked_covariance_noise_is_divided_by_the_root_of_m(seed):
-    weak, spiked = (spiked_covariance(100, 60, 10, signal=s, random_state=seed) for s in (0.0, 7.0))
+    weak, spiked = (spiked_covariance(100, 60, 10, signal=s, rng=seed) for s in (0.0, 7.0))
     noise = spiked.covariance - 7 * np.outer(spiked.component, spiked.component)
     assert noise == pytest.approx(weak.covariance, abs=1e-12)
     eigenvalues = np.linalg.eigvalsh(noise)
@@ -69,11 +69,11 @@ def test_spiked_covariance_noise_is_divided_by_the_root_of_m(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spiked_covariance_threshold_of_the_docstring(seed):
     # sqrt(250) (1 + sqrt(250 / 400)) = 28.3
-    above = spiked_covariance(signal=100.0, random_state=seed)
+    above = spiked_covariance(signal=100.0, rng=seed)
     leading = np.linalg.eigh(above.covariance)[1][:, -1]
     assert (leading @ above.component) ** 2 > 0.9
     assert np.array_equal(np.sort(np.argsort(-np.abs(leading))[:25]), above.support)
-    below = spiked_covariance(random_state=seed)
+    below = spiked_covariance(rng=seed)
     assert (np.linalg.eigh(below.covariance)[1][:, -1] @ below.component) ** 2 < 0.1
 
 
@@ -90,17 +90,17 @@ def test_spiked_rows_have_the_stated_covariance(entries):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gaussian_gram(seed):
-    gram = gaussian_gram(100, 150, random_state=seed)
+    gram = gaussian_gram(100, 150, rng=seed)
     assert gram.factor.shape == (100, 150)
     assert np.array_equal(gram.covariance, gram.factor.T @ gram.factor)
     assert gram.factor.mean() == pytest.approx(0, abs=0.05)
     assert gram.factor.var() == pytest.approx(1, abs=0.05)
-    normalized = gaussian_gram(100, 150, normalized=True, random_state=seed)
+    normalized = gaussian_gram(100, 150, normalized=True, rng=seed)
     assert np.allclose(normalized.covariance, gram.covariance / 100)
 
 
 def test_noisy_rank_one_is_the_printed_formula():
-    noisy = noisy_rank_one(3, random_state=3)
+    noisy = noisy_rank_one(3, rng=3)
     V = np.random.default_rng(3).random((3, 3))
     # ||(1, 1/2, 1/3)||^2 = 49/36
     spike = np.array([[36, 18, 12], [18, 9, 6], [12, 6, 4]]) / 49
@@ -110,7 +110,7 @@ def test_noisy_rank_one_is_the_printed_formula():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_noisy_rank_one_is_close_to_ones_and_not_to_u(seed):
-    noisy = noisy_rank_one(100, random_state=seed)
+    noisy = noisy_rank_one(100, rng=seed)
     leading = np.abs(np.linalg.eigh(noisy.covariance)[1][:, -1])
     assert leading.sum() / 10 > 0.99
     assert leading @ noisy.u / np.linalg.norm(noisy.u) < 0.6

@@ -17,7 +17,7 @@ from laconic.model.choosing import Choice
 from laconic.model.noise import LEVEL, TABLES, ComponentNoise, noise_line
 from laconic.search.auto import FewStarts
 
-ROWS = spiked_rows(200, 40, 6, signal=5.0, random_state=3)
+ROWS = spiked_rows(200, 40, 6, signal=5.0, rng=3)
 X = ROWS.data
 S = np.cov(X.T)
 NOISE = np.random.default_rng(0).standard_normal((80, 30))
@@ -60,7 +60,7 @@ def test_the_scales_of_a_questionnaire(seed, sizes):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_planted_component(seed):
-    made = spiked_rows(200, 60, 8, signal=5.0, random_state=seed)
+    made = spiked_rows(200, 60, 8, signal=5.0, rng=seed)
     model = SparsePCA().fit(made.data)
     assert abs(model.choice_.cardinality[0] - 8) <= 1
     assert len(np.setdiff1d(made.support, model.supports_[0])) <= 1
@@ -75,7 +75,7 @@ def test_planted_components_are_counted(count):
 
 
 def test_more_columns_than_are_looked_at():
-    made = spiked_rows(60, 1500, 12, signal=20.0, random_state=0)
+    made = spiked_rows(60, 1500, 12, signal=20.0, rng=0)
     choice = choose(made.data)
     assert choice.n_components == 1
     assert abs(choice.cardinality[0] - 12) <= 1

@@ -85,7 +85,7 @@ def test_every_number_of_a_model_fits_the_others(seed, settings):
     assert plain._together.upper == np.inf
     assert len(plain.certificates_) == 3
     assert model._together.held <= model._together.upper
-    # The bound is about dense components as well.
+    # The bound is about ordinary components as well.
     assert model._together.dense <= model._together.upper * (1 + 1e-12)
     assert model.summary().loc["all", "gap"] == pytest.approx(model._together.upper / model._together.held - 1)
     # What a component adds to the others, and a bound on it.

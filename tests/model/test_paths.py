@@ -77,7 +77,7 @@ def test_a_bound_proved_for_one_cardinality_is_not_claimed_for_another():
 
 
 def test_published_paths():
-    """The pit props, and the paper's remark that 19 of 48 bills almost reach dense PCA."""
+    """The pit props, and the paper's remark that 19 of 48 bills almost reach ordinary PCA."""
     printed = [1.0, 1.954, 2.475, 2.937, 3.406, 3.771, 3.996, 4.069, 4.139, 4.173, 4.208, 4.218, 4.219]
     np.testing.assert_allclose(path_of(PITPROPS).values, printed, atol=1e-3)
     found = path_of(VOTES, 20)

@@ -110,7 +110,7 @@ def test_rows_are_drawn_with_their_weights():
 
 
 def test_a_matrix_has_no_rows_to_draw():
-    with pytest.raises(ValueError, match=r"^stability needs complete rows in memory, and a covariance matrix has none"):
+    with pytest.raises(ValueError, match=r"^stability needs rows in memory, and a covariance matrix has none"):
         stability(SparsePCA(cardinality=2), covariance=np.eye(4))
 
 

@@ -239,6 +239,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "weights not whole": lambda: of_rows(weights=np.arange(1.0, 31.0) / 4),
     "pairwise": lambda: of_rows(data=with_holes(), missing="pairwise"),
     "em": lambda: of_rows(data=with_holes(), missing="em"),
+    "drop": lambda: of_rows(2, data=with_holes(), missing="drop"),
+    "drop, weights": lambda: of_rows(data=with_holes(), missing="drop", weights=np.arange(1.0, 31.0) / 4),
 }
 
 

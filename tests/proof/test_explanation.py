@@ -24,7 +24,7 @@ WORDS = {
     "trace": "the 3 largest variances together",
     "row sums": "a variance plus the 2 largest covariances",
     "exhaustive": "every block of 3 features among 8",
-    "largest eigenvalue": "no component has more variance than the dense one",
+    "largest eigenvalue": "no component has more variance than the ordinary one",
     "l1 dual": "a symmetric matrix with a zero diagonal is added",
     "row levels": "Each row has a price",
     "l0": "A'A for a factor A of 8 rows",

@@ -123,7 +123,7 @@ def test_a_variance_below_the_penalty_does_not_remove_a_feature():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rank_one_and_sparse_means_proved(seed):
-    data = spiked_rows(2000, 20, 4, signal=6.0, random_state=seed)
+    data = spiked_rows(2000, 20, 4, signal=6.0, rng=seed)
     S = np.cov(data.data.T)
     found = Splitting(tolerance=1e-9).solve(S, CardinalityForm(4))
     assert found.tight

@@ -11,7 +11,7 @@ from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
 from laconic.relaxations.l1_splitting import Splitting
 
 PITPROPS = load_pitprops().covariance
-SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
+SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, rng=0).data.T)
 
 
 @pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])

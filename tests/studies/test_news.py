@@ -66,7 +66,7 @@ def test_bounds_lie_above_values(study, S):
     table = study.tables["news-variance-cardinality"]
     assert (table["upper_bound"] >= table["value"]).all()
     assert (table["upper_bound"] <= 1.1 * table["value"]).all()
-    # The best 20 words keep 0.904267 of the dense variance. The full study proves this.
+    # The best 20 words keep 0.904267 of the ordinary component's variance. The full study proves this.
     bound = table.query("component == 1 and cardinality == 20")["upper_bound"].item()
     assert bound >= 0.904266 * np.linalg.eigvalsh(S)[-1]
 

@@ -30,7 +30,7 @@ def study():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_bound_is_above_exhaustive_search(seed):
-    S = gaussian_gram(6, 9, random_state=seed).covariance
+    S = gaussian_gram(6, 9, rng=seed).covariance
     curves = bound_eigenvalues(S, range(1, 10), exhaustive=True)
     for name in MARKS:
         assert (curves.upper[name] >= curves.truth * (1 - 1e-12)).all(), name
@@ -41,7 +41,7 @@ def test_every_bound_is_above_exhaustive_search(seed):
 
 
 def test_isometry_constants_enclose_those_of_all_column_sets():
-    F = gaussian_gram(12, 8, normalized=True, random_state=1).factor
+    F = gaussian_gram(12, 8, normalized=True, rng=1).factor
     bounds = bound_isometry(F.T @ F, [1, 2, 3], node_limit=100)
     for place, k in enumerate(bounds.sizes):
         squares = np.array([np.linalg.svd(F[:, list(c)], compute_uv=False) ** 2 for c in combinations(range(8), k)])

@@ -42,7 +42,7 @@ def test_curve_of_supports_goes_through_their_points():
 
 
 def test_every_method_finds_a_loud_spike():
-    spiked = spiked_rows(400, 30, 5, signal=20.0, random_state=2)
+    spiked = spiked_rows(400, 30, 5, signal=20.0, rng=2)
     curves = recover(spiked.data.T @ spiked.data / 400, spiked.support)
     assert set(curves) == set(METHODS)
     assert min(auc(*roc) for roc in curves.values()) > 0.99

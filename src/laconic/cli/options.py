@@ -214,9 +214,9 @@ class Settings:
     forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
     scale: Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")] = False
     no_center: Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")] = False
-    missing: Annotated[str, option("error|pairwise|em", "What to do about missing values; error refuses them.")] = (
-        "error"
-    )
+    missing: Annotated[
+        str, option("error|pairwise|em|drop", "What to do about missing values; error refuses them.")
+    ] = "error"
     covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")] = False
     time_limit: Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result.")] = None
     seed: Annotated[int | None, option("INT", "The seed of methods and samples that use random numbers.")] = None

@@ -6,7 +6,8 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +17,7 @@ from laconic.core.eigenvalues import eigvalsh
 from laconic.core.monitor import Monitor, threads_for, warn
 from laconic.core.words import places_of
 from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.missing import ONE_ROW, MissingValues, PresentValues
+from laconic.covariance.missing import ONE_ROW, WAYS, MissingValues, PresentValues
 from laconic.covariance.of_rows import Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening, read_whole
 from laconic.data.passes import digest_of
@@ -56,7 +57,7 @@ class Recipe:
     given: Literal["rows", "covariance"] = "rows"
     center: bool = True  # whether rows are centred
     scale: bool = False  # whether S is scaled to a unit diagonal
-    missing: Literal["pairwise", "em"] | None = None  # what is done about missing values; None if there may be none
+    missing: Literal["pairwise", "em", "drop"] | None = None  # the way with missing values; None if there may be none
     weighted: bool = False  # whether rows have weights
     iterations: int = 0  # the steps of EM; 0 to go on until they change nothing
     ridge: float = 0.0  # the ridge of EM
@@ -65,16 +66,21 @@ class Recipe:
         """Raise a ValueError if there is no such recipe."""
         if self.given not in ("rows", "covariance"):
             raise ValueError(f"given={self.given!r} must be 'rows' or 'covariance'.")
-        if self.missing not in (None, "pairwise", "em"):
-            raise ValueError(f"missing={self.missing!r} must be 'error', 'pairwise' or 'em'.")
+        if self.missing not in (None, *WAYS[1:]):
+            raise ValueError(f"missing={self.missing!r} must be one of {', '.join(map(repr, WAYS))}.")
         if self.given == "covariance" and (self.missing is not None or self.weighted):
             raise ValueError("A covariance matrix has no rows with missing values or weights.")
 
     @property
+    def estimated(self) -> bool:
+        """Whether S is not the covariance of rows or a given matrix, but made from the values that are there."""
+        return self.missing in ("pairwise", "em")
+
+    @property
     def in_words(self) -> str:
         """What variances are of, if not of the data alone: words that follow "variance"."""
-        made = {"em": "estimated by EM", "pairwise": "made by pairwise deletion"}
-        return "" if self.missing is None else f" in the matrix {made[self.missing]}"
+        made = {"em": "matrix estimated by EM", "pairwise": "matrix made by pairwise deletion", "drop": "complete rows"}
+        return "" if self.missing is None else f" in the {made[self.missing]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,38 +168,37 @@ def make(
     labels = _names(found, names, n, name)
     places = np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp)
     row_weights = None if weights is None else _weights(weights, rows.shape[0])
+    how: dict[str, Any] = {"center": recipe.center, "scale": recipe.scale, "monitor": monitor or Monitor()}
+    opened = _opened(rows, name, labels)
+    screening = PresentValues(opened, **how, weights=row_weights) if recipe.missing else Screening(opened, **how)
+    digest = partial(_digest, rows, row_weights, screening)
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
-    missing = None
-    opened = rows if isinstance(rows, Source) else ArraySource(rows, name, None if labels is None else list(labels))
-    way: dict[str, Any] = {"center": recipe.center, "scale": recipe.scale, "monitor": monitor or Monitor()}
-    values = None if recipe.missing is None else PresentValues(opened, **way, weights=row_weights)
-    screening = values or Screening(opened, **way)
-    standard: Any
-    if values is None or not values.first.missing.any():
-        covariance, standard = _complete(rows, screening, row_weights, features, places, by_products)
-    else:
-        standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
-        missing = standard.missing
+    missing, standard = None, cast("Any", None)
+    if isinstance(screening, PresentValues) and screening.first.incomplete:
+        values = screening
+        if recipe.missing == "drop":
+            rows, row_weights, missing = values.complete_rows()
+            row_weights = None if row_weights is None else _weights(row_weights, rows.shape[0])
+            screening = Screening(_opened(rows, name, labels), **how)
+        else:
+            standard = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
+            missing = standard.missing
         used = replace(used, missing=recipe.missing, iterations=missing.iterations, ridge=missing.ridge)
-        warn_of = "" if quiet else f"The matrix of pairwise deletion of {values.source.name}"
-        covariance = DenseCovariance(standard.matrix, semidefinite=is_semidefinite(standard.matrix, warn_of))
         if not quiet:
             values.warn_of(missing)
+    if standard is None:
+        covariance, standard = _complete(rows, screening, row_weights, features, places, by_products)
+    else:
+        what = "" if quiet else f"The matrix of pairwise deletion of {opened.name}"
+        covariance = DenseCovariance(standard.matrix, semidefinite=is_semidefinite(standard.matrix, what))
     if not quiet:
         warn_of_constant(standard.constant, labels)
-    return Made(
-        covariance,
-        used,
-        labels,
-        standard.means,
-        standard.scales,
-        standard.constant,
-        lambda: _digest(rows, row_weights, screening),
-        rows,
-        missing,
-        name,
-        row_weights,
-    )
+    transform = standard.means, standard.scales, standard.constant
+    return Made(covariance, used, labels, *transform, digest, rows, missing, name, row_weights)
+
+
+def _opened(rows: Any, name: str, labels: Sequence[str] | None) -> Source:
+    return rows if isinstance(rows, Source) else ArraySource(rows, name, None if labels is None else list(labels))
 
 
 def _complete(

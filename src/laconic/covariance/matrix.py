@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import (
     ProvedEigenvalue,
     eigh,
@@ -441,24 +441,6 @@ def as_covariance(S: Any) -> Covariance:
     return DenseCovariance(np.asarray(S, dtype=np.float64)) if isinstance(S, np.ndarray) else S
 
 
-def column_magnitudes(covariance: Covariance, features: Indices) -> Iterator[tuple[Indices, Floats]]:
-    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero."""
-    step = max(1, BLOCK_ENTRIES // covariance.n_features)
-    for begin in range(0, len(features), step):
-        part = features[begin : begin + step]
-        block = np.abs(covariance.columns(part))
-        block[part, np.arange(len(part))] = 0.0
-        yield part, block
-
-
-def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
-    """Return the `count` largest entries of each column, the largest first; all entries if there are fewer."""
-    n = len(magnitudes)
-    if 0 < count < n // 4:
-        magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :]
-    return np.asarray(np.sort(magnitudes, axis=0)[::-1][:count])
-
-
 # Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.
 ACCURACY = 1e-6
 # The rank is found when at most this share of each variance is left.
@@ -468,7 +450,7 @@ COARSE, LANCZOS_VECTORS = 1e-4, 12
 
 
 def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
-    """Return the largest eigenvalue and a unit eigenvector: the dense principal component.
+    """Return the largest eigenvalue and a unit eigenvector: the ordinary principal component.
 
     Parameters
     ----------
@@ -477,7 +459,7 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     seed, tolerance
         The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
 
-    The covariance keeps what was found: a search begins where the variance of the dense component is reported.
+    The covariance keeps what was found: a search begins where the variance of the ordinary component is reported.
     """
     n, known = covariance.n_features, covariance.leading_pairs
     if (seed, tolerance) not in known and n <= CHEAP_EIGENVALUES:
@@ -492,7 +474,7 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
 def largest_eigenpairs(
     covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the dense components.
+    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the ordinary components.
 
     There are `count` of them, or as many as there are features. The parameters are those of `largest_eigenpair`.
     """

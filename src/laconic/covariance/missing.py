@@ -31,23 +31,24 @@ matrix, up to rounding. This is how `laconic.verify` makes it again.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS
-from laconic.core.monitor import Monitor, Stop, threads_for, warn
+from laconic.core.monitor import Monitor, Note, Stop, threads_for, warn
 from laconic.core.rounding import TINY
 from laconic.core.words import check_memory
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
 from laconic.data.passes import PairwisePart, PairwisePass, count_rows, dense_parts, divisor_of
+from laconic.data.rows import CompleteRows, complete
 from laconic.data.tables import check_magnitude, listed
 
 # What may be done about missing values.
-WAYS = ("error", "pairwise", "em")
+WAYS = ("error", "pairwise", "em", "drop")
 TOLERANCE = 1e-6
 MOST_ITERATIONS = 1000
 # The length of a leap.
@@ -73,11 +74,12 @@ ONE_ROW = 1e-12
 class MissingValues:
     """The missing values of a fit, and what was done about them."""
 
-    way: str  # "pairwise" or "em"
+    way: str  # "pairwise", "em" or "drop"
     counts: Indices  # the number of missing values in each column
     iterations: int = 0  # the steps of EM
     converged: bool = True  # whether another step of EM would have changed nothing that matters
     ridge: float = 0.0  # EM shrank correlations as if this share more rows had been seen; 0 if there was no need
+    rows: int = 0  # the rows that were left out with "drop"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,19 +193,40 @@ class PresentValues(Screening):
             matrix[np.ix_(columns, columns)] = own
         return MatrixOfPresent(matrix, means, scales, start.constant, missing)
 
+    def complete_rows(self) -> tuple[Any, Floats | None, MissingValues]:
+        """Return the rows that have no missing value, in memory if all are, their weights, and what is left out."""
+        source, first = self.source, self.first
+        kept = first.n_rows - first.incomplete
+        if kept < 2:
+            place = int(first.missing.argmax())
+            most = repr(place if source.feature_names is None else source.feature_names[place])
+            raise ValueError(
+                f"{source.name} has {kept} of {first.n_rows:,} rows without missing values, and 'drop' needs two; set "
+                f"missing to pairwise, or leave out columns such as {most} ({first.missing[place]:,} missing)."
+            )
+        missing = MissingValues("drop", first.missing, rows=first.incomplete)
+        rows = source.in_memory()
+        if rows is None:
+            return CompleteRows(source), None, missing
+        there = complete(rows)
+        return rows[there], None if self.weights is None else self.weights[there], missing
+
     def _estimate(self, rows: Floats, weights: Floats, iterations: int, ridge: float) -> tuple["Estimate", float]:
         """Return the estimate for standardised columns, and the ridge: if none is asked for, one only where it must."""
-        least = ridge if iterations else RIDGE if len(rows) <= rows.shape[1] else 0.0
+        least = RIDGE if not iterations and len(rows) <= rows.shape[1] else ridge
         with threads_for(rows.shape[1]):
             try:
                 return expectation_maximization(rows, weights, self.monitor, self.center, least, iterations), least
             except SingularError:
-                if iterations or least:
+                if least:
                     raise
-                return expectation_maximization(rows, weights, self.monitor, self.center, RIDGE), RIDGE
+                return expectation_maximization(rows, weights, self.monitor, self.center, RIDGE, iterations), RIDGE
 
     def warn_of(self, missing: MissingValues) -> None:
-        """Say in a sentence each if EM used a ridge, or did not converge."""
+        """Say in a sentence each if rows are left out, or EM used a ridge, or did not converge."""
+        if missing.rows:
+            left_out = f"{missing.rows:,} of {self.first.n_rows:,}"
+            warn(f"Rows of {self.source.name} with missing values are left out: {left_out}.", Note)
         if missing.ridge:
             warn(
                 f"{self.source.name} has no maximum-likelihood covariance, because it has too few rows or columns that "

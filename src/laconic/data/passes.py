@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.rounding import gamma, grown
-from laconic.data.rows import BLOCK_NUMBERS, Job
+from laconic.data.rows import BLOCK_NUMBERS, Job, complete
 from laconic.data.tables import MISSING_OPTIONS, check_finite, without_duplicates
 
 # Moments are computed in blocks of at most this many entries: 4 MB of float64, which stays in the processor's cache.
@@ -281,6 +281,7 @@ class FirstPart:
     column_digests: ColumnDigests
     moments: Moments
     missing: Indices  # their number in each column
+    incomplete: int  # the number of rows with a missing value
 
     @property
     def n_rows(self) -> int:
@@ -306,14 +307,14 @@ class FirstPass(Job[FirstPart]):
         names, allowed = self.feature_names, self.allow_missing
         where: dict[str, Any] = {"name": self.name, "feature_names": names, "first_row": first_row, "block": True}
         check_finite(rows, **where, allow_missing=allowed, remedy=MISSING_OPTIONS)
-        digests, missing = ColumnDigests.of(rows), np.zeros(rows.shape[1], dtype=np.intp)
+        digests, missing, incomplete = ColumnDigests.of(rows), np.zeros(rows.shape[1], dtype=np.intp), 0
         if allowed and np.isnan(rows.data if sp.issparse(rows) else rows).any():
-            rows, sparse = rows.copy(), sp.issparse(rows)
+            rows, sparse, incomplete = rows.copy(), sp.issparse(rows), int((~complete(rows)).sum())
             absent = np.isnan(rows.data if sparse else rows)
             places = rows.tocoo().coords[1][absent] if sparse else np.nonzero(absent)[1]
             missing = np.bincount(places, minlength=len(missing)).astype(np.intp)
             (rows.data if sparse else rows)[absent] = 0.0
-        return FirstPart(digests, Moments.of(rows), missing)
+        return FirstPart(digests, Moments.of(rows), missing, incomplete)
 
 
 @dataclass(frozen=True, eq=False)

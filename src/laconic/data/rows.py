@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Indices
+from laconic.core.arrays import Indices, Mask
 from laconic.core.monitor import Monitor
 from laconic.core.words import duration_in_words
 from laconic.data.tables import (
@@ -139,7 +139,7 @@ def sum_of_parts(
     for block in blocks:
         if block.rows.shape[0]:
             own = job.of(block.rows, first_row)
-            total = own if total is None else job.merge(total, own)
+            total = own if total is None else total if own is None else job.merge(total, own)
             first_row += block.rows.shape[0]
             if progress is not None:
                 progress.show(block.share)
@@ -198,6 +198,45 @@ class SelectedSource(Source):
         back = np.argsort(order)
         for block in self._source.blocks(places[order]):
             yield block if (np.diff(back) == 1).all() else Block(without_duplicates(block.rows[:, back]), block.share)
+
+
+def complete(rows: Any) -> Mask:
+    """Say which rows of an array or a sparse matrix have no missing value."""
+    if not sp.issparse(rows):
+        return np.asarray(~np.isnan(rows).any(axis=1))
+    return ~np.isin(np.arange(rows.shape[0]), rows.tocoo().coords[0][np.isnan(rows.data)])
+
+
+@dataclass(frozen=True, eq=False)
+class OfCompleteRows(Job[Part]):
+    """The work of another job on the rows without missing values; None for a block without any."""
+
+    job: Job[Part]
+    columns: None = None  # all: a value of any may be missing
+
+    def of(self, rows: Any, first_row: int = 0) -> Part:
+        rows = rows[complete(rows)]
+        rows = rows if self.job.columns is None else rows[:, self.job.columns]
+        return self.job.of(rows, first_row) if rows.shape[0] else cast("Part", None)
+
+    def merge(self, first: Part, second: Part) -> Part:
+        return self.job.merge(first, second)
+
+
+class CompleteRows(Source):
+    """The rows of a source that have no missing value."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.name, self.note, self.files = source, source.name, source.note, source.files
+        self.n_features, self.feature_names, self.sparse = source.n_features, source.feature_names, source.sparse
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        for block in self._source.blocks():
+            rows = block.rows[complete(block.rows)]
+            yield Block(rows if columns is None else rows[:, columns], block.share)
+
+    def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
+        return self._source.reduce(OfCompleteRows(job), progress)
 
 
 class IterableSource(Source):

@@ -24,7 +24,7 @@ SYMMETRIC = 1e-8
 # A message about missing values names at most this many columns, those with the most.
 MOST_COLUMNS_NAMED = 5
 # The end of such a message where rows may have missing values.
-MISSING_OPTIONS = ", or set missing to pairwise or em"
+MISSING_OPTIONS = ", or set missing to pairwise, em or drop"
 
 
 def feature_names_of(X: Any) -> list[str] | None:

@@ -11,25 +11,28 @@ from sklearn.utils import Bunch
 def load_pitprops() -> Bunch:
     """Load the correlations of Jeffers' pit props, the oldest benchmark of sparse PCA.
 
-    Thirteen features of 180 mine props of Corsican pine were measured. Only their correlation matrix is still
-    available, printed to three digits. The best support of five features is topdiam, length, ringbut, bowdist and
-    whorls. Its variance is 3.406155.
+    Thirteen features of 180 mine props of Corsican pine were measured. Only their correlation matrix, printed to three
+    digits, is left. The best five features are topdiam, length, ringbut, bowdist and whorls, of variance 3.406155.
 
     Returns
     -------
     sklearn.utils.Bunch
         An object with these attributes:
 
-        - ``covariance``: the correlation matrix, of shape (13, 13).
-        - ``frame``: the same as a pandas.DataFrame, with names.
+        - ``covariance``, ``frame``: the correlation matrix as an array, and as a pandas.DataFrame with names.
         - ``feature_names``: the names of the measurements, a tuple of str.
-        - ``n_samples``: the number of props, 180.
-        - ``description``: the source of the numbers.
+        - ``n_samples``: the number of props, 180; ``description``: the source of the numbers.
 
     References
     ----------
     J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16
     (1967), 225-236.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> load_pitprops().feature_names[:3]
+    ('topdiam', 'length', 'moist')
     """
     table = _read("pitprops.csv").astype(np.float64)
     names = tuple(table.columns)
@@ -45,31 +48,26 @@ def load_pitprops() -> Bunch:
 def load_senate109() -> Bunch:
     """Load the votes of the 109th US Senate on the passage of 48 bills.
 
-    These are the paper's Senate data: every roll call on the question "On Passage of the Bill". Yea is 1, nay is -1,
-    everything else (absent, present, not in office) is 0. There are 101 senators because Menendez took Corzine's seat
-    in January 2006. The paper gives the years 2000-2004, but the 109th Senate met in 2005 and 2006.
+    Every roll call of https://voteview.com on the question "On Passage of the Bill". Yea is 1, nay is -1, everything
+    else (absent, present, not in office) is 0. There are 101 senators because Menendez took Corzine's seat in January
+    2006. Zhang, d'Aspremont and El Ghaoui (2012) use these data; they give the years as 2000-2004.
 
     Returns
     -------
     sklearn.utils.Bunch
         An object with these attributes:
 
-        - ``frame``: the votes as a pandas.DataFrame, with senators as its index and bills as its columns.
-        - ``data``: the same as an array of shape (101, 48).
+        - ``frame``, ``data``: the votes as a pandas.DataFrame of senators and bills, and as an array.
         - ``feature_names``: the bills, such as ``S. 1932``, in the order of their votes. No bill occurs twice.
-        - ``titles``, ``vote_ids``, ``dates``: the title of each bill in the record, session and number of its roll
-          call, such as ``1-303``, and the day of the vote.
-        - ``yeas``, ``nays``: the totals of each vote in the record.
-        - ``senators``: name, party and state, such as ``McCain (R-AZ)``. Two senators are called Nelson, but no entry
-          occurs twice.
-        - ``parties``, ``states``: the party of each senator, ``R``, ``D`` or ``I``, and the state in two letters.
-        - ``description``: the source of the votes.
+        - ``titles``, ``vote_ids``, ``dates``: each bill's title, roll call (``1-303``) and day.
+        - ``yeas``, ``nays``: the totals of each vote in the record; ``description``: the source of the votes.
+        - ``senators``: such as ``McCain (R-AZ)``; ``parties``: ``R``, ``D`` or ``I``; ``states``: two letters.
 
-    References
-    ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications",
-    Handbook on Semidefinite, Conic and Polynomial Optimization (2012), section "Senate voting data".
-    Roll calls: https://voteview.com.
+    Examples
+    --------
+    >>> from laconic.datasets import load_senate109
+    >>> load_senate109().frame.shape
+    (101, 48)
     """
     bills, votes = _read("senate109_bills.csv"), _read("senate109_votes.csv")
     names = tuple(bills["bill"])

@@ -1,4 +1,4 @@
-"""Random matrices and rows from models with a known answer: a planted component, or a known formula."""
+"""Random matrices and rows with a known answer. The paper is that of Zhang, d'Aspremont and El Ghaoui (2012)."""
 
 import math
 from typing import Literal, TypeAlias
@@ -10,7 +10,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.words import is_whole
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
-RandomState: TypeAlias = int | np.random.Generator
+Rng: TypeAlias = int | np.random.Generator | None
 
 
 def spiked_covariance(
@@ -20,7 +20,7 @@ def spiked_covariance(
     *,
     signal: float = 1.0,
     entries: Entries = "equal",
-    random_state: RandomState = 0,
+    rng: Rng = 0,
 ) -> Bunch:
     """Make the paper's spiked covariance, a sparse rank-one matrix plus noise.
 
@@ -31,14 +31,9 @@ def spiked_covariance(
     u is a unit vector with ``cardinality`` nonzero entries at random places. V is an n x m matrix of independent
     N(0, 1) entries, with n = ``n_features`` and m = ``n_samples``.
 
-    The noise is divided by sqrt(m), as the paper prints it, and not by m. It is sqrt(m) times a sample covariance of
-    white noise, so it grows with m. The defaults n = 250, m = 400, k = 25 are the paper's. The paper does not give
-    the length of u.
-
-    The theory of spiked Wishart matrices says when the leading eigenvector is correlated with u, in the limit of large
-    n and m: only if signal > sqrt(n) (1 + sqrt(n / m)). This threshold is 28.3 at the defaults, and it is above
-    sqrt(n) = 15.8 for every m. A unit u (``signal=1``) is far below it. With ``signal=cardinality`` the nonzero entries
-    of sqrt(signal) u are one, and the signal exceeds the threshold if m is above about 740.
+    The noise is divided by sqrt(m), as the paper prints it, and not by m, so it grows with m. The defaults n = 250,
+    m = 400, k = 25 are the paper's. The paper does not give the length of u. For large n and m, the leading eigenvector
+    is correlated with u only if signal > sqrt(n) (1 + sqrt(n / m)) [1]_, which is 28.3 at the defaults.
 
     Parameters
     ----------
@@ -52,8 +47,8 @@ def spiked_covariance(
         The factor of u u', at least zero.
     entries : {"equal", "signed", "gaussian"}, default "equal"
         The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -63,14 +58,18 @@ def spiked_covariance(
 
     References
     ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Statistical consistency vs. computational complexity".
-    F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank perturbations of
-    large random matrices", Advances in Mathematics 227 (2011), 494-521: the threshold.
+    .. [1] F. Benaych-Georges and R. R. Nadakuditi (2011). The eigenvalues and eigenvectors of finite, low rank
+       perturbations of large random matrices. Advances in Mathematics 227, 494-521.
+
+    Examples
+    --------
+    >>> from laconic.datasets import spiked_covariance
+    >>> spiked_covariance(50, 100, 5, signal=40).covariance.shape
+    (50, 50)
     """
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(rng)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     noise = rng.standard_normal((n_features, n_samples))
     return Bunch(
@@ -89,7 +88,7 @@ def spiked_rows(
     *,
     signal: float = 1.0,
     entries: Entries = "equal",
-    random_state: RandomState = 0,
+    rng: Rng = 0,
 ) -> Bunch:
     """Draw rows from the spiked covariance model of Amini and Wainwright.
 
@@ -97,9 +96,8 @@ def spiked_rows(
     nonzero entries at random places. Each row is z + sqrt(signal) g u, where the n entries of z and the number g are
     independent N(0, 1). No n x n matrix is made.
 
-    Amini and Wainwright show how many rows m are needed to find the support. Thresholding the diagonal of the sample
-    covariance finds it if m / (k^2 log(n - k)) is large. The semidefinite relaxation, if it is tight, finds it if
-    m / (k log(n - k)) is large.
+    Thresholding the diagonal of the sample covariance finds the support if m / (k^2 log(n - k)) is large. The
+    semidefinite relaxation, if it is tight, finds it if m / (k log(n - k)) is large.
 
     Parameters
     ----------
@@ -113,8 +111,8 @@ def spiked_rows(
         The variance that the spike adds along u, at least zero.
     entries : {"equal", "signed", "gaussian"}, default "equal"
         The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
@@ -126,10 +124,16 @@ def spiked_rows(
     ----------
     A. A. Amini and M. J. Wainwright, "High-dimensional analysis of semidefinite relaxations for sparse principal
     components", Annals of Statistics 37 (2009), 2877-2921.
+
+    Examples
+    --------
+    >>> from laconic.datasets import spiked_rows
+    >>> spiked_rows(100, 50, 5, signal=4).data.shape
+    (100, 50)
     """
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(rng)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     data = rng.standard_normal((n_samples, n_features))
     # The spike is added to the columns of the support only. An outer product over all columns would double the memory.
@@ -137,12 +141,11 @@ def spiked_rows(
     return Bunch(data=data, component=component, support=support, signal=float(signal))
 
 
-def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0) -> Bunch:
+def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, rng: Rng = 0) -> Bunch:
     """Make the Gram matrix F'F of a Gaussian matrix F, the hard case of the paper's random matrices.
 
     The entries of F are independent N(0, 1). The largest and the smallest k-sparse eigenvalue of F'F give the
-    restricted isometry constant of compressed sensing. With ``normalized``, F is divided by sqrt(n_rows). Then the
-    expected squared length of each column is one, and the expectation of F'F is I.
+    restricted isometry constant (Candes and Tao 2005). With ``normalized`` the expectation of F'F is I.
 
     Parameters
     ----------
@@ -152,30 +155,29 @@ def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, ran
         The number of columns of F, and of rows and columns of F'F.
     normalized : bool, default False
         Whether to divide F by sqrt(n_rows).
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
     sklearn.utils.Bunch
         F'F in ``covariance`` and F in ``factor``.
 
-    References
-    ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Random matrices".
-    E. J. Candes and T. Tao, "Decoding by linear programming", IEEE Transactions on Information Theory 51 (2005),
-    4203-4215.
+    Examples
+    --------
+    >>> from laconic.datasets import gaussian_gram
+    >>> gaussian_gram(30, 10).covariance.shape
+    (10, 10)
     """
     _check_size("n_rows", n_rows)
     _check_size("n_features", n_features)
-    factor = _generator(random_state).standard_normal((n_rows, n_features))
+    factor = np.random.default_rng(rng).standard_normal((n_rows, n_features))
     if normalized:
         factor /= math.sqrt(n_rows)
     return Bunch(covariance=factor.T @ factor, factor=factor)
 
 
-def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
+def noisy_rank_one(n_features: int, *, rng: Rng = 0) -> Bunch:
     """Make the paper's rank-one matrix plus noise, the easy case of its random matrices.
 
     The matrix is ::
@@ -184,30 +186,30 @@ def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
 
     as printed in the paper, with u_i = 1/i and an n x n matrix V of independent entries, uniform on [0, 1].
 
-    The entries of V have mean 1/2, so 2 V'V is close to (n/2) 1 1' + (n/6) I. The leading eigenvector of Sigma is
-    therefore close to the vector of ones and not to u. Do not compare a component with u: it is returned only as a part
-    of the formula.
+    The entries of V have mean 1/2, so the leading eigenvector of Sigma is close to the vector of ones and not to u. Do
+    not compare a component with u: it is returned only as a part of the formula.
 
     Parameters
     ----------
     n_features : int
         The number n of rows and columns of Sigma.
-    random_state : int or numpy.random.Generator, default 0
-        Seed, or the generator to draw from.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed, or the generator to draw from. With None each call draws other numbers.
 
     Returns
     -------
     sklearn.utils.Bunch
         Sigma in ``covariance`` and the vector 1, 1/2, ..., 1/n in ``u``. Its length is not one.
 
-    References
-    ----------
-    Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
-    section "Random matrices".
+    Examples
+    --------
+    >>> from laconic.datasets import noisy_rank_one
+    >>> noisy_rank_one(10).covariance.shape
+    (10, 10)
     """
     _check_size("n_features", n_features)
     u = 1.0 / np.arange(1, n_features + 1)
-    noise = _generator(random_state).random((n_features, n_features))
+    noise = np.random.default_rng(rng).random((n_features, n_features))
     return Bunch(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
 
 
@@ -232,13 +234,6 @@ def _sparse_unit_vector(
     component = np.zeros(n_features)
     component[support] = values / np.linalg.norm(values)
     return component, support
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    """Return a generator from a seed, or the generator that was given."""
-    if not is_whole(random_state) and not isinstance(random_state, np.random.Generator):
-        raise TypeError(f"random_state must be an int or a numpy.random.Generator, got {random_state!r}.")
-    return np.random.default_rng(random_state)
 
 
 def _check_size(name: str, value: int) -> None:

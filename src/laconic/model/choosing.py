@@ -27,6 +27,7 @@ from laconic.model.bend import sharpest_bend
 from laconic.model.components import NOTHING, explained_variances
 from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
+from laconic.model.resampling import recipe_again
 from laconic.model.settings import Sizes, check_settings, check_sizes, forced_places, is_sequence, joint_of, made_of
 from laconic.search.auto import FewStarts
 from laconic.search.problem import Problem
@@ -356,7 +357,7 @@ def _held_elsewhere(model: "SparsePCA", made: Made, count: int, sizes: Indices, 
     order = np.random.default_rng(0).permutation(rows.shape[0])
     rows = sp.csr_array(rows) if sp.issparse(rows) else rows
     halves = [np.sort(part) for part in np.array_split(order, 2)]
-    recipe = replace(made.recipe, iterations=0, ridge=0.0)
+    recipe = recipe_again(made)
     shares = [None if weights is None else weights[half] for half in halves]
     matrices = [
         make(rows[half], recipe, weights=share, quiet=True).covariance

@@ -47,7 +47,7 @@ class Found:
     problem: Problem  # its cardinality is that of the supports that the solution is compared with
     solution: Solution
     earlier: list[Floats] = field(default_factory=list)  # the components removed before, as vectors on all features
-    dense_variance: float = np.nan  # of the dense component on the same covariance, of the features that were free
+    dense_variance: float = np.nan  # of the ordinary component on the same covariance, of the features that were free
     bound: UpperBound | None = None
     stopped: Stop | None = None  # why the work on it was stopped, if it was
     size_is_open: bool = False  # the search for the smallest cardinality was stopped: a smaller support may do
@@ -182,7 +182,7 @@ def _one_after_the_other(gram: Floats) -> tuple[Floats, Floats]:
 
 
 def dense_variance(covariance: Covariance, features: Indices, count: int, monitor: Monitor) -> float:
-    """Return about the variance that a number of dense components hold, of the features at hand that may be used.
+    """Return about the variance that a number of ordinary components hold, of the features at hand that may be used.
 
     It is NaN if the user interrupts the computation.
     """
@@ -195,9 +195,9 @@ def dense_variance(covariance: Covariance, features: Indices, count: int, monito
 
 
 def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
-    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
+    """Return how much variance components hold together, and as many ordinary components, as shares of a total or not.
 
-    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
+    The components use `used` features, and the ordinary ones `everything`. `dense` is NaN if it was not computed.
     """
 
     def amount(value: float) -> str:
@@ -217,7 +217,7 @@ class Components:
 
     solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
     certificates: list[Any]  # one for each component, or one for all that were found together
-    dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
+    dense_variances: Floats  # of the ordinary component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
     together: Jointly | None = None  # what is proved of all components, if they were found together
     one_by_one: bool = True  # whether each was found given the earlier ones

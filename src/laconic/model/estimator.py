@@ -51,7 +51,7 @@ from laconic.proof.gate import relative_gap
 from laconic.search.problem import Status
 from laconic.search.several import Question
 
-# If the components hold at least this share of what dense ones hold, to find them together would change little.
+# If the components hold at least this share of what ordinary ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
 
 
@@ -61,7 +61,7 @@ class OneOf:
 
     raw_variance: float  # z'Sz before any deflation
     qr_variance: float  # the variance of the scores that earlier scores do not predict
-    dense_variance: float  # of the dense component in the same matrix, of the features that were free
+    dense_variance: float  # of the ordinary component in the same matrix, of the features that were free
     status: Status
     method: str
     note: str
@@ -74,7 +74,7 @@ class Together:
 
     used: int  # the number of features that any component uses
     held: float  # the variance that the components hold together
-    dense: float  # the variance that as many dense components hold, an estimate
+    dense: float  # the variance that as many ordinary components hold, an estimate
     upper: float  # the proved limit of what components of these sizes hold; infinite if there is none
     verdict: str
 
@@ -93,10 +93,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     cardinality : int, sequence of int, float or dict, optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
-        smallest number of features found that keeps this share of the dense component's variance. So 1 is a count, and
-        1.0 a share. {"total": 30} is the number of features of all components together; the search divides it. By
-        default the number is the one that `laconic.choose` recommends: at the bend of the variance that all components
-        hold together, without features that add little.
+        smallest number of features found that keeps this share of the ordinary component's variance. So 1 is a count,
+        and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. By default
+        the number is the one that `laconic.choose` recommends: at the bend of the variance that all components hold
+        together, without features that add little.
     method : str or Solver, default="auto"
         How to search: a solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
@@ -113,7 +113,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     joint : {"common", "disjoint", "orthogonal", "span", None}, default=None
         Find all components together, those that hold the most variance, and prove one bound for all. By default each is
         the best one after those before it. "common": all components use the same features, and are the ordinary
-        principal components of these; a share as `cardinality` is that of as many dense components. "disjoint": no
+        principal components of these; a share as `cardinality` is that of as many ordinary components. "disjoint": no
         feature is used in two components. "orthogonal": loadings are orthonormal, and components may share features.
         "span": any components; the data are projected on their span. "disjoint" and "orthogonal" take a total as
         `cardinality`. All need `method` and `deflation` as they are by default. See docs/several-components.md.
@@ -129,18 +129,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     scale : bool, default=False
         Divide each column by its standard deviation, so that S is the correlation matrix. Without centring, divide by
         the root mean square.
-    missing : {"error", "pairwise", "em"}, default="error"
+    missing : {"error", "pairwise", "em", "drop"}, default="error"
         What to do about missing values (NaN) in rows; see docs/missing-values.md. "error" counts them in its message.
-        "pairwise" computes each covariance from the rows that have both values, as `pandas.DataFrame.cov` does, and
-        with `scale` each correlation, as `pandas.DataFrame.corr` does; the matrix may be indefinite. "em" estimates the
-        maximum-likelihood covariance of a multivariate normal distribution. Proofs are about the matrix that is made.
-        `transform` and `score` then take rows with missing values, too.
+        "pairwise" computes each covariance as `pandas.DataFrame.cov` does, and with `scale` as `pandas.DataFrame.corr`;
+        the matrix may be indefinite. "em" estimates the maximum-likelihood covariance of a normal distribution. "drop"
+        leaves incomplete rows out. Proofs are about the matrix that is made.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
     random_state : int, RandomState instance or None, default=None
-        Sets the seed of a solver that uses random directions. With None the solver keeps its own seed, so two fits of
-        the same data are equal.
+        The seed of the solver, and of the tables that `choose`, `noise` and `stability` draw; they take no seed of
+        their own. None is a fixed seed too, so two fits of the same data are equal.
     verbose : bool, default=False
         Show progress, on a terminal only.
 
@@ -181,8 +180,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     choice_ : Choice or None
         The numbers that were chosen from the data, and why; None if all were given.
     missing_ : MissingValues or None
-        The number of missing values in each column (`counts`), the way that the matrix was made, and for EM the number
-        of `iterations` and whether it `converged`. None if no value was missing.
+        The number of missing values in each column (`counts`), the number of `rows` left out, and for EM the number of
+        `iterations` and whether it `converged`. None if no value was missing.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     n_features_in_, feature_names_in_
@@ -368,7 +367,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.hints_ = hints_of(self, made, covariance)
 
     def _of_all(self, made: Made, found: Components, monitor: Monitor) -> Together:
-        """Return what the components hold together, beside as many dense components."""
+        """Return what the components hold together, beside as many ordinary components."""
         count, total = self.n_components_, self.total_variance_
         held, varying = float(self.explained_variance_.sum()), np.flatnonzero(~made.constant)
         dense = (
@@ -424,9 +423,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
 
-        With ``missing="pairwise"`` or ``"em"``, a row with missing values is completed first: by the point in the span
-        of the components that is nearest to the values that are there. A score that they do not determine, such as that
-        of a component none of whose features is there, is NaN.
+        Unless ``missing="error"``, a row with missing values is completed first: by the point in the span of the
+        components that is nearest to the values that are there. A score that they do not determine is NaN.
 
         Parameters
         ----------
@@ -514,7 +512,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data are projected on their span; raw_variance, z'Sz, in which variance that two components share is counted
         twice; qr_variance, the variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani
         2006), NaN if S is not semidefinite; share, the variance as a share of the total; dense_variance, that of the
-        dense component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
+        ordinary component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
         verdict, what is proved, in words; method and note, how it was found.
         """
         check_is_fitted(self)

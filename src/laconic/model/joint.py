@@ -30,8 +30,8 @@ from laconic.search.support import signed
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-# Relative residual of dense components. Their variance is then accurate to about 1e-5: shares are read to a tenth of a
-# per cent.
+# Relative residual of ordinary components. Their variance is then accurate to about 1e-5: shares are read to a tenth
+# of a per cent.
 ACCURACY = 1e-3
 # A share of variance may be missed by this, relative to the target: rounding errors of eigenvalues are smaller.
 ROUNDING = 1e-10
@@ -100,7 +100,7 @@ class Jointly:
     whole: JointSolution
     solutions: list[Solution]  # on all features; the value of each is what it adds to the others
     uppers: Floats  # for each component, a proved bound on what one like it may add to the others
-    dense_variances: Floats  # what a dense component would add to the others
+    dense_variances: Floats  # what an ordinary component would add to the others
     verdicts: list[str]
 
 
@@ -252,7 +252,7 @@ def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> 
 
 
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
-    """Return what each component adds to the span of the others, and what a dense component would add.
+    """Return what each component adds to the span of the others, and what an ordinary component would add.
 
     With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA. What an orthonormal
     component adds is its own variance.
@@ -269,7 +269,7 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
         for q in basis.T:
             deflation.remove(np.ascontiguousarray(q))
         dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
-    # A dense component adds no less than one with few features; its computed value is accurate to a few digits.
+    # An ordinary component adds no less than one with few features; its computed value is accurate to a few digits.
     return np.array(added), np.maximum(np.array(dense), added)
 
 
@@ -307,10 +307,10 @@ def _beside_others(question: Question, value: float, upper: float, total: float,
 
 
 def fewest_that_keep(problem: JointProblem, share: float, seed: int) -> tuple[int, Floats]:
-    """Return the least size found of a common support whose components keep a share of what dense ones hold.
+    """Return the least size found of a common support whose components keep a share of what ordinary ones hold.
 
     The components are the second result, one in each row, on the features of the problem. Bisection begins with the
-    size at which the features of the largest loadings of the dense components, weighted by variance, keep the share.
+    size at which the features of the largest loadings of the ordinary components, weighted by variance, keep the share.
     """
     part = _at_hand(problem)
     S, r, forced, monitor = part.covariance, part.count, part.forced, part.monitor

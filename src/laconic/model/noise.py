@@ -40,13 +40,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from laconic.bounds.names import get_solver
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
+from laconic.core.rounding import TINY
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
-from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
+from laconic.covariance.missing import RIDGE
 from laconic.model.components import NOTHING, components
-from laconic.model.resampling import check_enough_done, check_rows, for_each, permuted, seed_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, permuted, recipe_again, seed_of
 from laconic.model.settings import (
     check_count,
     check_settings,
@@ -83,38 +84,33 @@ ACCURACY_OF_NOISE = 1e-2
 class RowsLeft:
     """Rows less some components: XR with R = (I - z_1 z_1')(I - z_2 z_2')..."""
 
-    rows: Any  # dense: centred, scaled, and divided by the root of the divisor; sparse: scaled only, stored by column
-    center: bool
+    rows: Any  # dense: centred and scaled; sparse: scaled only, stored by column
+    recipe: Recipe  # how S is made of them
     directions: tuple[Floats, ...] = ()  # z_1, z_2, ... on all features
 
     @classmethod
     def of(cls, made: Made) -> "RowsLeft":
         """Return rows in memory, centred and scaled as S was made, before any component is taken out."""
-        n, center = made.rows.shape[0], made.recipe.center
-        if sp.issparse(made.rows):
+        recipe = recipe_again(made) if made.recipe.estimated else Recipe(center=made.recipe.center)
+        if sp.issparse(made.rows) and not recipe.estimated:
             scales = sp.diags_array(made.scales, dtype=np.float64)
-            return cls(sp.csc_array(sp.csc_array(made.rows).astype(np.float64) @ scales), center)
-        factor = np.array(made.rows, dtype=np.float64)
+            return cls(sp.csc_array(sp.csc_array(made.rows).astype(np.float64) @ scales), recipe)
+        factor = np.array(made.rows.toarray() if sp.issparse(made.rows) else made.rows, dtype=np.float64)
         factor -= made.means
         factor *= made.scales
-        factor /= np.sqrt(n - 1 if center else n)
         factor[:, made.constant] = 0.0
-        return cls(factor, center)
+        return cls(factor, recipe)
 
     def without(self, z: Floats) -> "RowsLeft":
         """Return the rows without one more unit vector."""
-        return replace(self, rows=_project(self.rows, z), directions=(*self.directions, z))
+        # Columns that have lost variance are not scaled again, and rows without z have a singular matrix.
+        recipe = replace(self.recipe, scale=False, ridge=RIDGE if self.recipe.missing == "em" else 0.0)
+        return replace(self, rows=_project(self.rows, z), recipe=recipe, directions=(*self.directions, z))
 
     def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
         """Return the covariance. The arguments are those of `make`."""
-        if sp.issparse(self.rows):
-            own = () if needed is None else needed
-            return make(self.rows, Recipe(center=self.center), features=features, needed=own, quiet=True).covariance
-        n, p = self.rows.shape
-        if p <= WRITE_OUT_COLUMNS and p <= n:
-            gram = self.rows.T @ self.rows
-            return DenseCovariance(0.5 * (gram + gram.T))
-        return FactorCovariance(self.rows)
+        own = () if needed is None else needed
+        return make(self.rows, self.recipe, features=features, needed=own, quiet=True).covariance
 
     def permuted(self, random: np.random.Generator) -> "RowsLeft":
         """Return what would be left of independent columns.
@@ -124,35 +120,42 @@ class RowsLeft:
         component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
         another N, and R is applied again. Without components this is a plain permutation of each column.
         """
-        lengths = np.ones(self.rows.shape[1])
+        rows = permuted(self.rows, random)
         if self.directions:
-            touched = np.flatnonzero(np.any(self.directions, axis=0))
-            R = np.eye(len(touched))
-            for z in self.directions:
-                R = _project(R, z[touched])
-            own = np.linalg.norm(R, axis=0)
-            # A feature that is taken out altogether has a column of zeros.
-            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
-        if sp.issparse(self.rows):
-            scaled = sp.csc_array(self.rows @ sp.diags_array(1 / lengths)) if self.directions else self.rows
-            rows: Any = permuted(scaled, random)
-        else:
-            rows = permuted(self.rows, random)
-            rows /= lengths
+            lengths = self._lengths()
+            rows = sp.csc_array(rows @ sp.diags_array(1 / lengths)) if sp.issparse(rows) else rows / lengths
         for z in self.directions:
             rows = _project(rows, z)
         return replace(self, rows=rows)
 
+    def _lengths(self) -> Floats:
+        """Return |Re_i| for each column i. With missing values R differs from row to row; it is a mean over rows."""
+        lengths, touched = np.ones(self.rows.shape[1]), np.flatnonzero(np.any(self.directions, axis=0))
+        there = np.ones((1, len(touched)))
+        if self.recipe.estimated:
+            step = 1 + self.rows.shape[0] * len(touched) ** 2 // BLOCK_ENTRIES
+            there = 1.0 - np.isnan(self.rows[::step, touched])
+        R = np.eye(len(touched))[None]
+        for z in self.directions:
+            own = there * z[touched]
+            R = R - ((R @ own[:, :, None]) / np.maximum((own**2).sum(axis=1), TINY)[:, None, None]) * own[:, None, :]
+        own = np.sqrt(((R**2).sum(axis=1) * there).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
+        # A feature that is taken out altogether has a column of zeros.
+        lengths[touched] = np.where(own < SHORTEST, 1.0, own)
+        return lengths
+
 
 def _project(rows: Any, z: Floats) -> Any:
-    """Return X(I - zz')."""
+    """Return X(I - zz'). In a row with missing values the score is that of least squares on those that are there."""
     support = np.flatnonzero(z)
     loadings = z[support]
     if sp.issparse(rows):
         scores = sp.csc_array((rows[:, support] @ loadings)[:, None])
         return sp.csc_array(rows - sp.csc_array(scores @ sp.csc_array(z[None, :])))
-    left = rows.copy()
-    left[:, support] -= np.outer(rows[:, support] @ loadings, loadings)
+    left, own = rows.copy(), rows[:, support]
+    there = ~np.isnan(own)
+    scores = np.where(there, own, 0.0) @ loadings / np.maximum(there @ loadings**2, TINY)
+    left[:, support] -= np.outer(scores, loadings)
     return left
 
 
@@ -312,7 +315,7 @@ def scree_of(made: Made, count: int, tables: int = 0, monitor: Monitor | None = 
     n = 0 if rows is None else rows.shape[0]
     if rows is not None:
         count = min(count, max(1, n - made.recipe.center))
-    recipe = replace(made.recipe, iterations=0, ridge=0.0)
+    recipe = recipe_again(made)
 
     def variances(table: Any, accuracy: float = ACCURACY) -> Floats:
         part = S if table is None else make(table, recipe, weights=weights, quiet=True).covariance
@@ -416,7 +419,8 @@ def noise(
         Its settings count, for the data and for the permuted tables. It need not be fitted. `random_state` is the seed
         of the permutations, 0 by default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
-        Rows in memory, without missing values.
+        Rows in memory. A missing value stays in its place when its column is permuted, and S is made as `missing` says;
+        EM makes at most 50 steps in each table.
     covariance : None
         Not possible: the columns of rows are permuted.
     sample_weight : None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ class Path:
 
     cardinalities: Indices  # the number of features of each component; of all with cardinality={"total": ...}
     solutions: Sequence[Solution | JointSolution]  # the components, with their bounds
-    dense_variance: float  # of as many dense components, after earlier ones are removed; shares are relative to it
+    dense_variance: float  # of as many ordinary components, after earlier ones are removed; shares are relative to it
     total_variance: float  # the trace of the covariance, before
     feature_names: list[str] | None = None
     certificates: list[Certificate | None] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Path:
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
-        shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the dense component's variance"
+        shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the ordinary component's variance"
         sizes = f"{self.cardinalities[0]} to {self.cardinalities[-1]} features"
         return f"Path({sizes}, {optimal} of them optimal, {shares})"
 
@@ -75,7 +75,7 @@ class Path:
 
     @property
     def shares(self) -> Floats:
-        """The values as shares of the dense component's variance."""
+        """The values as shares of the ordinary component's variance."""
         return self.values / self.dense_variance
 
     @property
@@ -270,7 +270,7 @@ def path_of(
     problem = Problem(inner, int(end), np.searchsorted(features, forced), model.nonnegative, monitor)
     solver = get_solver(model.method)
     part = problem.at_hand()
-    solutions = (solver if isinstance(solver, PathSolver) else OneByOne(solver)).path(part)
+    solutions = solver.path(part) if isinstance(solver, PathSolver) else one_by_one(solver, part)
     for place in range(1, len(solutions)):
         solutions[place] = not_below(solutions[place], solutions[place - 1])
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
@@ -298,36 +298,28 @@ def _path(model: "SparsePCA", made: Made, found: list[Found], dense: float, *, c
     )
 
 
-@dataclass(frozen=True)
-class OneByOne:
-    """Finds a path with a solver of one cardinality, each started from its neighbours."""
+def one_by_one(solver: Solver, problem: Problem) -> list[Solution]:
+    """Return a solution for each cardinality, by a solver of one cardinality that starts from its neighbours.
 
-    solver: Solver
-    name: ClassVar[str] = "one by one"
-
-    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find a support of one cardinality."""
-        return self.solver.solve(problem, start=start)
-
-    def path(self, problem: Problem) -> list[Solution]:
-        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
-        least = max(1, len(problem.forced))
-        solutions: list[Solution] = []
-        # With a stopped monitor a solver returns at once.
-        for k in range(least, problem.cardinality + 1):
-            start = solutions[-1].support if solutions else None
-            found = self.solver.solve(problem.with_cardinality(k), start=start)
-            solutions.append(not_below(found, solutions[-1]) if solutions else found)
-        with problem.monitor.watch():
-            for place in range(len(solutions) - 2, -1, -1):
-                problem.monitor.tick()
-                below, above = solutions[place], solutions[place + 1]
-                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
-                    continue
-                again = self.solver.solve(problem.with_cardinality(least + place), start=above.support)
-                if again.value > below.value * (1 + EQUAL):
-                    solutions[place] = again
-        return solutions
+    The first cardinality is one, or as many as are forced in; the last is that of the problem.
+    """
+    least = max(1, len(problem.forced))
+    solutions: list[Solution] = []
+    # With a stopped monitor a solver returns at once.
+    for k in range(least, problem.cardinality + 1):
+        start = solutions[-1].support if solutions else None
+        found = solver.solve(problem.with_cardinality(k), start=start)
+        solutions.append(not_below(found, solutions[-1]) if solutions else found)
+    with problem.monitor.watch():
+        for place in range(len(solutions) - 2, -1, -1):
+            problem.monitor.tick()
+            below, above = solutions[place], solutions[place + 1]
+            if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
+                continue
+            again = solver.solve(problem.with_cardinality(least + place), start=above.support)
+            if again.value > below.value * (1 + EQUAL):
+                solutions[place] = again
+    return solutions
 
 
 def not_below(found: Solution, smaller: Solution) -> Solution:

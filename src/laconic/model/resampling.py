@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,12 +12,15 @@ from joblib import Parallel, delayed
 
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import is_whole
-from laconic.covariance.make import Made
+from laconic.covariance.make import Made, Recipe
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 Result = TypeVar("Result")
+
+# EM makes at most so many steps in each table. It mostly needs fewer: its steps come near the end long before it.
+MOST_STEPS = 50
 
 
 def seed_of(model: "SparsePCA") -> int:
@@ -25,26 +29,35 @@ def seed_of(model: "SparsePCA") -> int:
     return int(state) if is_whole(state) else int(state.randint(2**31 - 1))
 
 
-def permuted(rows: Any, random: np.random.Generator) -> Any:
-    """Return rows with each column in a random order of its own: its missing values and its zeros move along."""
-    if not sp.issparse(rows):
-        return random.permuted(rows, axis=0)
-    rows = sp.csc_array(rows)
-    places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
-    return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
-
-
 def check_rows(made: Made, function: str) -> None:
-    """Raise a ValueError unless there are complete rows in memory."""
-    why = ""
-    if made.rows is None:
-        why = "a covariance matrix has none; give X"
-    elif not made.in_memory:
+    """Raise a ValueError unless there are rows in memory."""
+    if not made.in_memory:
         why = f"{made.name} is read in blocks; load it first, for example with laconic.read_table"
-    elif made.missing is not None:
-        why = "X has missing values; fill them first"
-    if why:
-        raise ValueError(f"{function} needs complete rows in memory, and {why}.")
+        why = "a covariance matrix has none; give X" if made.rows is None else why
+        raise ValueError(f"{function} needs rows in memory, and {why}.")
+
+
+def recipe_again(made: Made) -> Recipe:
+    """Return how S of a table that is made at random is made: as that of all rows, with at most `MOST_STEPS` of EM."""
+    return replace(made.recipe, iterations=min(made.recipe.iterations, MOST_STEPS))
+
+
+def permuted(rows: Any, random: np.random.Generator) -> Any:
+    """Return rows with each column in a random order of its own.
+
+    In dense rows a missing value stays in its place. So any two columns have as many rows in common as before, and
+    which values are missing is not part of what is tested.
+    """
+    if sp.issparse(rows):
+        rows = sp.csc_array(rows)
+        # Each entry of a column gets another row, at random, no two the same one.
+        places = [random.choice(rows.shape[0], size=count, replace=False) for count in np.diff(rows.indptr)]
+        return sp.csc_array((rows.data, np.concatenate(places), rows.indptr), shape=rows.shape)
+    rows = rows.copy()
+    for column in rows.T:
+        there = ~np.isnan(column)
+        column[there] = random.permutation(column[there])
+    return rows
 
 
 def check_enough_done(done: int, least: int, noun: str, stopped: Stop | None) -> None:

@@ -23,9 +23,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
+from laconic.data.passes import Moments, dense_parts
 from laconic.data.rows import Source, columns_by_name, open_source
 from laconic.data.tables import MISSING_OPTIONS, as_array_or_frame, check_finite, column_names, without_duplicates
 
@@ -238,9 +239,10 @@ def share_held(blocks: Iterable[Any], components: Floats, mean: Floats, scale: F
     for X in blocks:
         if not has_missing(X):
             kept += float((scores_of(X, orthonormal, mean, scale) ** 2).sum())
-            total += float(_squared_lengths(X, mean, scale).sum())
+            moments = Moments.of(X)
+            total += float(((moments.squares + moments.weight * (moments.means - mean) ** 2) / scale**2).sum())
             continue
-        for rows in _dense_parts(X):
+        for _, rows in dense_parts(X):
             y, present = _standardized(rows, mean, scale)
             t, *_ = _least_squares(y, present, orthonormal.T)
             kept += float((t * (y @ orthonormal.T)).sum())
@@ -254,25 +256,13 @@ def _orthonormal_basis(components: Floats) -> Floats:
     return np.asarray(basis.Vh[basis.S.max() * DEPENDENT < basis.S])
 
 
-def _squared_lengths(X: Any, mean: Floats, scale: Floats) -> Floats:
-    """Return the squared length of each centred and scaled row."""
-    factor = 1.0 / scale
-    if not sp.issparse(X):
-        return np.asarray((((X - mean) * factor) ** 2).sum(axis=1))
-    # |x - m|^2 = |m|^2 + sum of (x - m)^2 - m^2 over the nonzeros
-    rows = X.tocsr().astype(np.float64)
-    at_nonzeros = (mean * factor)[rows.indices]
-    rows.data = (rows.data * factor[rows.indices] - at_nonzeros) ** 2 - at_nonzeros**2
-    return np.asarray(rows.sum(axis=1)).ravel() + float(((mean * factor) ** 2).sum())
-
-
 def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) -> Floats:
     used = np.flatnonzero(components.any(axis=0))
     own, m, s = components[:, used], mean[used], scale[used]
     basis = _orthonormal_basis(own).T
     inner = own @ basis
     scores = []
-    for rows in _dense_parts(X[:, used]):
+    for _, rows in dense_parts(X[:, used]):
         y, present = _standardized(rows, m, s)
         complete = present.all(axis=1)
         part = np.empty((len(y), len(own)))
@@ -286,16 +276,6 @@ def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) 
         part[~complete] = completed
         scores.append(part)
     return np.concatenate(scores)
-
-
-def _dense_parts(X: Any) -> Iterator[Floats]:
-    """Yield rows in dense parts."""
-    sparse = sp.issparse(X)
-    X = X.tocsr() if sparse else X
-    step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
-    for begin in range(0, X.shape[0], step):
-        part = X[begin : begin + step]
-        yield np.asarray(part.toarray() if sparse else part, dtype=np.float64)
 
 
 def _standardized(rows: Floats, mean: Floats, scale: Floats) -> tuple[Floats, Mask]:

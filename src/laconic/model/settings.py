@@ -17,6 +17,7 @@ from laconic.core.words import at_least, counted, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
+from laconic.covariance.missing import WAYS
 from laconic.search import Thresholding
 from laconic.search.greedy import cut_off
 from laconic.search.problem import Problem, Solution, Solver, Status, abilities_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
 
-WAYS = ("error", "pairwise", "em")
 JOINT = ("common", "disjoint", "orthogonal", "span")
 # Questions about several components that take the number of features of all of them.
 BY_TOTAL = ("disjoint", "orthogonal")

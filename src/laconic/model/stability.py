@@ -44,8 +44,9 @@ from sklearn.base import clone
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import at_most, counted, is_whole
+from laconic.covariance.make import Recipe, make
 from laconic.model.components import components
-from laconic.model.resampling import check_enough_done, check_rows, for_each, seed_of
+from laconic.model.resampling import check_enough_done, check_rows, for_each, recipe_again, seed_of
 from laconic.model.scores import scores_of
 from laconic.model.settings import check_count, check_settings, features_asked_for, forced_places, made_of, sizes_of
 from laconic.search.problem import Solution, Status
@@ -180,7 +181,7 @@ def stability(
         Its settings count, without the proofs. It need not be fitted. `random_state` is the seed of the samples, 0 by
         default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
-        Rows in memory, without missing values.
+        Rows in memory. Missing values are dealt with in each sample as `missing` says; EM makes at most 50 steps.
     covariance : None
         Not possible: rows are drawn, and a matrix has none.
     sample_weight : array-like of shape (n_samples,), optional
@@ -229,7 +230,7 @@ def stability(
         if whole.choice_ is not None:
             # The samples have components of the sizes that were chosen.
             again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
-        work = partial(_fit_sample, rows, weights, again, seed_of(model))
+        work = partial(_fit_sample, rows, weights, again, recipe_again(made), seed_of(model))
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
@@ -291,6 +292,7 @@ def _fit_sample(
     rows: Any,
     weights: Floats | None,
     model: "SparsePCA",
+    recipe: Recipe,
     seed: int,
     number: int,
     monitor: Monitor,
@@ -304,7 +306,8 @@ def _fit_sample(
         try:
             own = drawn(rows.shape[0], seed, number)
             w = None if weights is None else weights[own]
-            made = made_of(model, rows[own], None, w, monitor, features=features_asked_for(model))
+            how: dict[str, Any] = {"features": features_asked_for(model), "needed": model.forced_in or ()}
+            made = make(rows[own], recipe, monitor, weights=w, **how)
             found = components(model, made, sizes_of(model, made, monitor), monitor).solutions
         except ValueError as error:
             raise ValueError(f"Sample {number + 1} of the rows cannot be fitted: {error}") from None
@@ -333,6 +336,7 @@ def _matched(whole: "SparsePCA", samples: list[list[Solution]], rows: Any, weigh
 
 
 def _unit_columns(scores: Floats) -> Floats:
+    scores = np.nan_to_num(scores)  # where a row has too few values for a score
     lengths = np.linalg.norm(scores, axis=0)
     return np.asarray(scores / np.where(lengths > 0, lengths, 1.0))
 

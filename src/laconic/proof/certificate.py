@@ -218,9 +218,10 @@ class Certificate:
             made = "the covariance matrix" if recipe.center else "the matrix of second moments about zero"
             if recipe.scale:
                 made = "the correlation matrix" if recipe.center else f"{made}, scaled to a unit diagonal,"
-            if recipe.missing is not None:
+            if recipe.estimated:
                 made += ", estimated by EM," if recipe.missing == "em" else ", made by pairwise deletion,"
-            of = f"of the rows{' and weights' if recipe.weighted else ''} with"
+            among = "complete rows among the " if recipe.missing == "drop" else ""
+            of = f"of the {among}rows{' and weights' if recipe.weighted else ''} with"
         rule = self.deflation
         taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
         return f"Variances are those in {made} {of} the digest {self.digest}{taken}."
@@ -303,7 +304,7 @@ def certify(
     size = max(abs(value), BEFORE * covariance.rounding_unit)
     # S may be made again from another container of the data, which has other errors.
     errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
-    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
+    slack = (MISSING_SLACK if recipe.estimated else SLACK) * size + min(errors, MOST_SLACK * size)
     # Bounds by all pairs have the rounding of single precision, which depends on the container, too.
     slack += 2 * margin if recipe.given == "rows" else 0.0
     return Certificate(

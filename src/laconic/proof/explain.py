@@ -61,7 +61,7 @@ def _matrix_in_words(c: Certificate) -> list[str]:
     recipe, words = c.recipe, [f"S has {counted(c.n_features, 'row')} and columns, one for each feature.", c.claim[2]]
     if recipe.missing == "em":
         words.append(f"EM made {counted(recipe.iterations, 'step')}.")
-    elif recipe.given == "rows" and recipe.missing is None:
+    elif recipe.given == "rows" and not recipe.estimated:
         total = "the sum W of the weights" if recipe.weighted else "the number of rows"
         words.append(f"Products of columns are divided by {total}{' less one' if recipe.center else ''}.")
         if recipe.weighted and recipe.center:
@@ -187,4 +187,4 @@ def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
         )
     elif words:
         words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
-    return words or ["Largest eigenvalue: no component has more variance than the dense one."]
+    return words or ["Largest eigenvalue: no component has more variance than the ordinary one."]

@@ -205,7 +205,7 @@ class _Check:
             own = c.witness.kinds()[0]
             raise ValueError(f"The upper bound is named {c.kind!r}, and its witness is of another kind: {own!r}.")
         self._holding = 6
-        note = "" if c.recipe.missing is None else ABOUT_THE_MATRIX
+        note = ABOUT_THE_MATRIX if c.recipe.estimated else ""
         self._end(True, f"Accepted. {c.verdict}{note}")
 
     def _fail(self, error: BaseException) -> None:
@@ -313,7 +313,8 @@ def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> 
     many = claims[0].n_features > MOST_COLUMNS
     read = np.unique(np.concatenate([_features_read(claim) for claim in claims])) if many else ()
     made = make(table, recipe, weights=sample_weight, features=0, needed=read, quiet=True)
-    if recipe.missing is not None and made.missing is None:
+    ridge = recipe.ridge if recipe.missing == "em" else 0.0
+    if recipe.missing is not None and (made.missing is None or made.missing.ridge != ridge):
         raise ValueError(OTHER_DATA)
     return made
 

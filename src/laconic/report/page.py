@@ -267,8 +267,9 @@ def _missing_in_words(model: "SparsePCA") -> str:
     if model.missing_ is None:
         return ""
     count, columns = int(model.missing_.counts.sum()), int(np.count_nonzero(model.missing_.counts))
-    way = "pairwise deletion" if model.missing_.way == "pairwise" else "EM"
-    return f"{count:,} values of {count_of(columns)} are missing; the covariance was made by {way}."
+    left_out = f"{model.missing_.rows:,} rows with missing values were left out"
+    ways = {"pairwise": "the covariance was made by pairwise deletion", "em": "the covariance was made by EM"}
+    return f"{count:,} values of {count_of(columns)} are missing; {ways.get(model.missing_.way, left_out)}."
 
 
 def total_for_shares(model: "SparsePCA") -> float | None:

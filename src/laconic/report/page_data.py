@@ -220,6 +220,7 @@ def points_of(model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = 
     names, used = getattr(model, "feature_names_in_", None), used_features(model)
     if (
         made is not None
+        and (made.missing is None or made.missing.way != "drop")  # the rows left out have scores, too
         and made.covariance.n_features == model.n_features_in_
         and (made.names is None or names is None or list(made.names) == list(names))
     ):

@@ -31,7 +31,7 @@ EVALUATED = 4
 
 @dataclass(frozen=True)
 class FewStarts:
-    """Truncated power from the dense component and a few columns of S: for many problems of which none need be perfect.
+    """Truncated power from the ordinary component and a few columns of S: for many problems at once.
 
     A step is one product of S with a few vectors. A path of 50 cardinalities with 250 features takes about a thirtieth
     of the time of the default method. Its values are at most a few thousandths lower.
@@ -73,7 +73,7 @@ class FewStarts:
 
 
 def _few_starts(problem: Problem, seed: int = 0) -> Floats:
-    """Return the dense component, and the columns of S of the largest variances and the longest relative to theirs."""
+    """Return the ordinary component, and columns of S: of the largest variances, and the longest relative to those."""
     covariance = problem.covariance
     variances = np.maximum(covariance.diagonal, SMALLEST_NORMAL)
     lengths = covariance.column_lengths(seed) / variances
@@ -197,7 +197,7 @@ class Auto:
         pair = None if cheap else largest_eigenpair(problem.covariance, seed=self.seed)
         status = Status.COMPLETE if cheap else Status.HEURISTIC
         solution = finish(problem, np.arange(problem.n_features), status, method=self.name, pair=pair)
-        solution = replace(solution, reason="all features: the dense principal component")
+        solution = replace(solution, reason="all features: the ordinary principal component")
         if not cheap:
             return solution
         margin = rounding_margin(problem, solution.value)

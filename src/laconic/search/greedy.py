@@ -1,4 +1,4 @@
-"""The greedy methods, and the two methods that only sort: by variance, and by the loadings of the dense component."""
+"""The greedy methods, and two methods that only sort: by variance, and by the loadings of the ordinary component."""
 
 from dataclasses import dataclass
 from typing import ClassVar

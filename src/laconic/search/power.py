@@ -19,7 +19,7 @@ from laconic.search.support import EQUAL, Incumbent, finish, leading_on
 # Every so many steps, starts with the same support are merged, and a start ends if its support is the same as before.
 SETTLE_EVERY = 5
 # Relative accuracy of the leading eigenvector that a single run starts from: its steps move on from there. It is also
-# the accuracy of the dense variance that is reported, so that one computation serves both.
+# the accuracy of the ordinary component's variance that is reported, so that one computation serves both.
 ACCURACY_OF_START = 1e-3
 
 

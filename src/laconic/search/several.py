@@ -16,7 +16,7 @@ supports, a feature that one support takes from another, which finds a new one. 
 may also move from one support to another. The best changes by their estimates are evaluated, and the first that raises
 the value is made.
 
-**Starts.** They are the components given, dense components, their varimax rotations, random rotations of them, and
+**Starts.** They are the components given, ordinary components, their varimax rotations, random rotations of them, and
 components found one after the other among the features left. Orthonormal ones start from disjoint ones, too. Power
 steps improve a start: U is the orthonormal matrix nearest to W with its small entries set to zero, and SU is the next
 W. In the end the best components are changed at random and improved again, until several such changes in succession
@@ -110,7 +110,7 @@ class _Effort(NamedTuple):
     one_by_one
         Attempts to find components one after the other.
     rotations
-        Random rotations of the dense components.
+        Random rotations of the ordinary components.
     patience
         Random changes of the best components in succession that may fail before the search ends.
     noise
@@ -131,7 +131,7 @@ NONZEROS_CHANGED = 1000
 MANY, SHARE_IF_MANY, IMPROVED_IF_MANY = 200, 0.25, 8
 # Power steps of one start at most. Most starts end earlier, at supports that no longer change.
 POWER_STEPS = 30
-# Accuracy of the dense components. Starts need no more.
+# Accuracy of the ordinary components. Starts need no more.
 ACCURACY_OF_DENSE = 1e-4
 # Evaluate this many changes in a row, and take into account this many of each kind.
 TESTED, TESTED_OF_A_KIND = 24, 12
@@ -535,7 +535,7 @@ class _Search:
             yield among @ np.linalg.qr(self.rng.standard_normal((among.shape[1], self.count)))[0]
 
     def _more_than_leading(self) -> Floats:
-        """Return the dense components, and two more if there are any."""
+        """Return the ordinary components, and two more if there are any."""
         return largest_eigenpairs(self.S, min(self.count + 2, self.n), tolerance=ACCURACY_OF_DENSE)[1]
 
     def _one_after_the_other(self, attempt: int) -> Floats:
@@ -568,8 +568,8 @@ class _Search:
     def promising(self, starts: Sequence[Floats]) -> Indices:
         """Return features among which the best supports may be.
 
-        They are of large variance, of long columns, of large entries in dense components, and those of the starts. If
-        there are none, the best supports for single components among the features left take their place.
+        They have large variance, long columns or large entries in ordinary components, or are in the starts. If there
+        are none, the best supports for single components among the features left take their place.
         """
         self.tick()
         rankings = [self.S.diagonal, self.S.column_lengths(), *np.abs(self._more_than_leading()).T]

@@ -13,8 +13,8 @@ Components that hold the most variance together: many quick starts, and the best
 The starts are
 
     the components found one after the other, and better ones that are disjoint or orthogonal,
-    the dense components, rotated by varimax or not: the objective does not change under rotation,
-    some random rotations of the dense components, and the rotated ones with random weights on their loadings.
+    the ordinary components, rotated by varimax or not: the objective does not change under rotation,
+    some random rotations of the ordinary components, and the rotated ones with random weights on their loadings.
 
 Alternating regressions bring each start to the numbers of nonzeros allowed, at once or step by step. A few rounds of
 exchanges follow. The best ones are then improved until no component gains.
@@ -389,14 +389,14 @@ def _filled(
     return np.concatenate([support, new]), np.hstack([S_columns, problem.covariance.columns(new)])
 
 
-# Relative accuracy of the dense components that starts are made of.
+# Relative accuracy of the ordinary components that starts are made of.
 ACCURACY_OF_DENSE = 1e-6
 # Rounds of exchanges of each start, the relative gain of a component below which they end, and the exchanges that are
 # evaluated exactly.
 FIRST_ROUNDS, FIRST_WORTH, FIRST_TESTED = 3, 1e-3, 3
 # A start with the supports of an earlier one is improved only if its value is higher by this share.
 HIGHER = 1e-5
-# The least variance of a dense component in starts, as a share of the largest.
+# The least variance of an ordinary component in starts, as a share of the largest.
 LEAST_DENSE_VARIANCE = 1e-6
 # Values that agree to this relative accuracy are equal, and the earlier start is kept.
 EQUAL_TOGETHER = 1e-10
