@@ -11,7 +11,7 @@ ordinary ones behind, and each further component would find it again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -187,7 +187,7 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
             why += counted(k, "feature") + (" each" if count > 1 else "")
             why += ", the most that were tried." if k == DEFAULT_END < free else "."
         else:
-            sizes = [int(size) for size in given] if is_sequence(given) else [int(given)] * count
+            sizes = [int(size) for size in given] if is_sequence(given) else [int(cast("int", given))] * count
             k, vectors = max(sizes), together.of_sizes(sizes)
             together.held[k] = together.variance(vectors)
     sizes = [max(least, int(np.count_nonzero(z))) for z in vectors]
