@@ -24,7 +24,7 @@ print(noise(model, random_numbers, permutations=39).verdict)
 
 wine = load_wine(as_frame=True).data
 compared = noise(SparsePCA(7, cardinality=3, scale=True), wine, permutations=39)
-beside = compared.to_frame().set_index("component")[["value", "noise_quantile"]]
+beside = compared.to_frame().set_index("component")[["value", "noise_line"]]
 beside.plot(style=["D", "--"], ylabel="variance", figsize=(8, 4))
 plt.show()
 
@@ -32,4 +32,4 @@ plt.show()
 # Read from the left, and stop at the first component that is noise.
 
 print(compared.n_real(), "components are better than noise")
-compared.to_frame()[["component", "value", "noise_quantile", "p_value"]].round(3)
+compared.to_frame()[["component", "value", "noise_line", "p_value"]].round(3)

@@ -9,59 +9,32 @@ import pytest
 from tests.cli.commands import done, refused, run
 
 import laconic
-from laconic import SparsePCA, load_model, path
+from laconic import SparsePCA, choose, load_model
 from laconic.data.text import EVERY_DIGIT
 from laconic.datasets import load_pitprops, load_senate109
 
 VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 
 
-def test_choose_prints_and_writes_the_path_and_the_choice(csv, table, tmp_path):
+def test_choose_prints_the_recommendation_and_writes_the_rest(csv, table, tmp_path):
     out = tmp_path / "out"
-    text = done("choose", csv, "-K", 7, "--out", out).stdout
-    expected = path(SparsePCA(), table, sizes=7)
-    lines = [line for line in text.partition("Suggested")[0].splitlines() if "%" in line]
-    assert [int(line.split()[0]) for line in lines] == list(range(1, 8))
-    for line, value in zip(lines, expected.values, strict=True):
-        assert value * (1 - 1e-4) < float(line.split()[1]) <= value
-    assert f"+{expected.names(1)[0]}" in lines[0]
-    assert "Optimal (proved): 7 of 7 sizes." in text
-    assert "Component 1: Variance bends most at 5 features: " in text
-    written = pd.read_csv(out / "path.csv")
-    np.testing.assert_allclose(written["upper_bound"], expected.upper_bounds, rtol=1e-9)
-    assert written["features"][2].split(" | ") == expected.names(3)
-    assert pd.read_csv(out / "choose.csv")["recommended"].sum() == 1
-    names = {"choose.csv", "path.csv", "path.png", "command-choose.txt"}
-    assert {file.name for file in out.iterdir()} == names
+    text = done("choose", csv, "--out", out).stdout
+    assert text.startswith(f"{choose(SparsePCA(), table)}\n\nNext: laconic fit ")
+    assert pd.read_csv(out / "choose.csv")["bend"].sum() == 1
+    assert {file.name for file in out.iterdir()} == {"choose.csv", "choose.png", "command-choose.txt"}
 
 
 def test_choose_names_the_next_command(csv, tmp_path):
-    options = ("-c", "2", "-K", "6", "-k", "hull", "--scale", "--out", tmp_path / "o")
-    text = done("choose", csv, *options).stdout
+    text = done("choose", csv, "-c", "2", "--scale", "--out", tmp_path / "o").stdout
     command = shlex.split(text.partition("\nNext: ")[2].splitlines()[0])
     assert command[:4] == ["laconic", "fit", str(csv), "--scale"]
     assert done(*command[1:]).stdout.count("Component ") == 2
 
 
-def test_choose_shows_features_that_leave(tmp_path):
-    # One large variance alone, then three that are strongly correlated.
-    S = np.zeros((4, 4))
-    S[0, 0] = 2.0
-    S[1:, 1:] = 0.9 + 0.6 * np.eye(3)
-    pd.DataFrame(S, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
-    unproved = ("--method", "sorting", "--proof", "none")
-    lines = done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull").stdout.splitlines()
-    assert lines[2].endswith("+a")
-    assert lines[3].endswith("+b, +c, -a")
-    text = done("choose", tmp_path / "t.csv", "--covariance", *unproved).stdout
-    assert "At most" not in text
-
-
 def test_components_that_are_no_better_than_noise(tmp_path):
     rows = np.random.default_rng(0).standard_normal((60, 8))
     pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "noise.csv", index=False)
-    text = done("choose", tmp_path / "noise.csv", "-c", "parallel").stdout
-    assert text.endswith("The first component is no better than noise.\n")
+    assert "No component is better than noise; one is kept." in done("choose", tmp_path / "noise.csv").stdout
 
 
 def test_stability(csv, table, tmp_path):
@@ -77,7 +50,7 @@ def test_stability(csv, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["choose", "-K", "13"], "13"),
+        (["choose", "-k", "0.9"], "leave out cardinality=0.9"),
         (["stability", "--resamples", "3"], "resamples=3 must be even"),
         (["stability", "--threshold", "2"], "threshold=2"),
         (["stability", "--covariance"], "genes.csv"),

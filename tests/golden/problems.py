@@ -144,7 +144,7 @@ _STUDIES = {
     "path, tall": {"task": "path", "data": "tall", "sizes": 8},
     "path, gram, tight": {"task": "path", "data": "gram", "sizes": 5, "proof": "tight"},
     "path, gram, greedy": {"task": "path", "data": "gram", "sizes": 8, "method": "greedy"},
-    "choose, hull": {"task": "choose", "data": "wide", "sizes": 12, "components": 2},
+    "choose": {"task": "choose", "data": "wide", "components": 2},
     "stability": {"task": "stability", "data": "tall", "k": [5, 4], "draws": 20},
     "noise": {"task": "noise", "data": "tall", "k": [4, 3], "draws": 19},
     "noise, nothing": {"task": "noise", "data": "nothing", "k": [3], "draws": 9},

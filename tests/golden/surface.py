@@ -62,8 +62,8 @@ def _path(problem, data, _weights):
 
 def _choose(problem, data, _weights):
     model = laconic.SparsePCA(problem.get("components"))
-    choice = laconic.choose(model, data, max_cardinality=problem["sizes"])
-    return [{"support": component.solution.support.tolist()} for component in choice.components], []
+    choice = laconic.choose(model, data)
+    return [{"cardinality": k} for k in choice.cardinality], []
 
 
 def _stability(problem, data, _weights):

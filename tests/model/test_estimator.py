@@ -112,7 +112,7 @@ def test_smallest_cardinality_that_keeps_the_share(seed, share):
 def test_share_out_of_reach_warns():
     S = np.array([[1.0, -0.9], [-0.9, 1.0]])
     with pytest.warns(UserWarning, match=r"cardinality=0\.9"):
-        model = SparsePCA(nonnegative=True).fit_covariance(S)
+        model = SparsePCA(cardinality=0.9, nonnegative=True).fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(1)
 
 
@@ -197,7 +197,9 @@ def test_a_weight_is_as_good_as_repetition(settings, seed, p):
     np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-12)
     np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_, rtol=1e-9)
     twice = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=2)
-    np.testing.assert_allclose(twice.scale_, type(twice)(**settings).fit(np.repeat(X, 2, axis=0)).scale_, rtol=1e-12)
+    np.testing.assert_allclose(
+        twice.scale_, type(twice)(cardinality=4, **settings).fit(np.repeat(X, 2, axis=0)).scale_, rtol=1e-12
+    )
     # Weights that are not whole numbers say how reliable rows are: only their ratios matter.
     small, smaller = (
         SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights * unit) for unit in (1e-2, 1e-3)

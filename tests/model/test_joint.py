@@ -150,7 +150,7 @@ def test_hidden_features_are_in_the_bound():
         ({"joint": "span"}, "joint='span' needs a number of features: cardinality=5.$"),
         ({"joint": "span", "cardinality": 0.8}, "joint='span' needs a number of features"),
         ({"joint": "common"}, "cardinality=5, or a share such as 0.9.$"),
-        ({"joint": "disjoint", "cardinality": "hull"}, "cardinality=5, or {'total': 8} for all together.$"),
+        ({"joint": "disjoint"}, "cardinality=5, or {'total': 8} for all together.$"),
         ({"joint": "orthogonal", "cardinality": 0.9}, "joint='orthogonal' needs a number of features"),
         ({"joint": "span", "method": Penalized(0.1)}, "way of its own, so that method=Penalized.* would be ignored"),
         ({"joint": "span", "cardinality": 3, "nonnegative": True}, "loadings of one sign.* joint='disjoint'"),
@@ -190,8 +190,6 @@ def test_functions_of_a_model_say_what_they_do_not_do(question):
     ]:
         with pytest.raises(ValueError, match=message):
             function(model, rows())
-    with pytest.raises(ValueError, match=r"n_components='parallel' and .* are given; give a number"):
-        SparsePCA("parallel", cardinality={"total": 9}, joint="disjoint").fit(rows())
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -498,14 +496,6 @@ def test_stability_of_components_together(question):
     found = stability(SparsePCA(2, cardinality=4, joint=question), rows(), resamples=4)
     assert found.frequencies.shape == (2, 12)
     assert found.frequencies.sum() == pytest.approx(8)
-
-
-def test_the_number_of_components_by_parallel_analysis():
-    X = rows()
-    count = SparsePCA("parallel", cardinality=4).fit(X).n_components_
-    model = SparsePCA("parallel", cardinality=4, joint="disjoint").fit(X)
-    assert model.n_components_ == count > 1
-    assert verify(checked(model, np.cov(X.T)), X)
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):

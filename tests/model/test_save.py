@@ -62,7 +62,7 @@ MODELS = {
     "without a proof": lambda: SparsePCA(cardinality=3, proof=None).fit(VOTES),
     "scaled": lambda: SparsePCA(scale=True, cardinality=2, nonnegative=True).fit(VOTES.iloc[:, :12]),
     "together": lambda: SparsePCA(cardinality=[3, 2], joint="span").fit(VOTES.iloc[:, :20]),
-    "chosen": lambda: SparsePCA(cardinality="hull", n_components="parallel").fit(FEW),
+    "chosen": lambda: SparsePCA().fit(FEW),
     "pairwise": lambda: SparsePCA(cardinality=2, missing="pairwise").fit(HOLES),
     "em": lambda: SparsePCA(cardinality=2, missing="em").fit(HOLES),
     "covariance": lambda: SparsePCA(cardinality=[3, 3]).fit_covariance(*PITPROPS),

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 # Options of `choose` that the command for the next fit does not repeat, with their values.
-OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
+OWN_OPTIONS = r" (-k|--cardinality|-c|--components|--out)[ =]?('[^']*'|\S+)"
 # The most columns that a printout lists.
 MOST_COLUMNS = 40
 
@@ -124,40 +123,26 @@ def choose(
     files: opt.Files,
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
-    max_cardinality: Annotated[int | None, option("-K INT", "The largest number of features to try.")] = None,
     settings: opt.Settings = opt.Settings(),
     out: opt.Out = None,
 ) -> None:
-    """Choose the number of features and of components, and show the variance of every number of features."""
+    """Recommend a number of components and of features, and say what they cost."""
     model = settings.model(cardinality, n_components)
     data = settings.read_files(files)
     directory = None if out is None else disk.folder(out)
     from matplotlib.figure import Figure
 
     from laconic.model.choosing import choose as choose_numbers
-    from laconic.model.paths import path
-    from laconic.report.printed import path_summary, path_table, print_tables
 
-    begun, limit = time.monotonic(), settings.time_limit
-    made = _made(model, data, settings)
-    choice = choose_numbers(model, made, max_cardinality=max_cardinality)
-    if limit is not None:
-        model.time_limit = max(limit - (time.monotonic() - begun), 1e-3)
-    found = path(model, made, sizes=max_cardinality)
-    print_tables([path_table(found)])
-    typer.echo(path_summary(found) + "\n")
-    typer.echo(choice.reason)
-    if choice.n_components:
-        words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
-        typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
+    choice = choose_numbers(model, _made(model, data, settings))
+    typer.echo(str(choice).replace("feature", "column"))
+    words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
+    typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
     if directory is not None:
-        frame = found.to_frame()
-        frame["features"] = frame["features"].map(" | ".join)
         disk.write_files(
             {
                 directory / "choose.csv": choice.to_frame(),
-                directory / "path.csv": frame,
-                directory / "path.png": found.plot(Figure().subplots()).figure,
+                directory / "choose.png": choice.plot(Figure())[0].figure,
                 directory / "command-choose.txt": disk.command_text(),
             }
         )

@@ -178,18 +178,17 @@ Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save wr
 Cardinality = Annotated[
     str | None,
     option(
-        "-k --cardinality INT|SHARE|total:INT|hull",
+        "-k --cardinality INT|SHARE|total:INT",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
         "features that keep this share of the ordinary component's variance. Or total:30, for all components of "
-        "--joint disjoint or orthogonal. Or hull: the sharpest bend of variance.",
-        ("hull",),
+        "--joint disjoint or orthogonal. By default as laconic choose recommends.",
     ),
 ]
 Components = Annotated[
     str | None,
     option(
-        "-c --components INT|parallel",
-        "The number of components. By default one for each number of -k. parallel: as many as are better than noise.",
+        "-c --components INT",
+        "The number of components. By default one for each number of -k; without -k as many as are better than noise.",
     ),
 ]
 Read = Annotated[

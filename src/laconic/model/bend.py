@@ -19,40 +19,36 @@ VISIBLE_STEP = 0.3
 ROUNDING = 1e-12
 
 
-def bend_of(problem: Problem, solutions: Sequence[Solution]) -> tuple[Floats, int]:
-    """Return what `sharpest_bend` does, of solutions of consecutive cardinalities, the last that of the problem."""
-    variances, last = problem.covariance.diagonal, problem.cardinality
-    second = float(np.partition(variances, -2)[-2]) if len(variances) > 1 else 0.0
-    sizes = np.arange(last - len(solutions) + 1, last + 1)
-    return sharpest_bend(sizes, np.array([solution.value for solution in solutions]), second)
-
-
-def sharpest_bend(sizes: Indices, values: Floats, second: float) -> tuple[Floats, int]:
-    """Return the ratio of slopes at each cardinality, and the cardinality with the sharpest bend (CHull).
-
-    The ratio at a corner of the upper convex hull of variance against cardinality is the slope before it divided by the
-    slope after it. It is NaN elsewhere. The largest visible ratio is the sharpest bend.
+def bend_of(problem: Problem, solutions: Sequence[Solution]) -> int:
+    """Return the sharpest bend of solutions of consecutive cardinalities, the last that of the problem.
 
     The curve begins at k = 0 with the second largest variance of a single feature, so that k = 1 is chosen only if one
-    feature has far more variance than the next. See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers,
-    Behavior Research Methods 45 (2013), 1-15.
+    feature has far more variance than the next.
+    """
+    variances, last = problem.covariance.diagonal, problem.cardinality
+    second = float(np.partition(variances, -2)[-2]) if len(variances) > 1 else 0.0
+    sizes, values = np.arange(last - len(solutions) + 1, last + 1), np.array([one.value for one in solutions])
+    return sharpest_bend(sizes, values, second if sizes[0] == 1 else values[0])
+
+
+def sharpest_bend(sizes: Indices, values: Floats, before: float) -> int:
+    """Return the cardinality with the sharpest bend of variance against cardinality (CHull).
+
+    At a corner of the upper convex hull of the curve, the slope before it is divided by the slope after it. The largest
+    visible ratio is the sharpest bend. The curve begins one feature earlier with the value `before`. See Ceulemans and
+    Kiers (2006), and Wilderjans, Ceulemans and Meers, Behavior Research Methods 45 (2013), 1-15.
     """
     k = np.concatenate([[sizes[0] - 1.0], sizes])
-    start = second if sizes[0] == 1 else values[0]
-    v = np.concatenate([[min(start, values[0])], values])
+    v = np.concatenate([[min(before, values[0])], values])
     corners = _upper_hull(k, v)
     slopes = np.diff(v[corners]) / np.diff(k[corners])
-    ratios = np.full(len(values), np.nan)
     if not v[-1] > v[0]:
-        return ratios, int(sizes[0])
+        return int(sizes[0])
     if len(corners) < 3:
-        return ratios, int(sizes[-1])
-    flattest = ROUNDING * slopes[0]
-    at = corners[1:-1]
-    ratios[at - 1] = np.maximum(slopes[:-1], flattest) / np.maximum(slopes[1:], flattest)
+        return int(sizes[-1])
     visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
-    best = at[visible][np.argmax(ratios[at[visible] - 1])]
-    return ratios, int(k[best])
+    slopes = np.maximum(slopes, ROUNDING * slopes[0])
+    return int(k[corners[1:-1][visible][np.argmax((slopes[:-1] / slopes[1:])[visible])]])
 
 
 def _upper_hull(x: Floats, y: Floats) -> Indices:

@@ -1,84 +1,102 @@
-"""Choose the number of features and of components: `choose(model, X)`."""
+"""Choose the number of components, and of features in each: `choose(model, X)`. A fit without a number does the same.
 
+1. The components that count are the ordinary ones before the first that is no better than noise (parallel analysis).
+2. All get the same number of features: that at the sharpest bend of the variance that they hold together. Features
+   before the bend carry the components, and those after it add little.
+3. A component loses features at its end that add little to it, so it may have fewer than the others.
+
+The components are compared with noise before any sparse one is removed. Sparse components leave some variance of the
+ordinary ones behind, and each further component would find it again.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+import scipy.sparse as sp
 
-from laconic.bounds.names import get_solver
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop, threads_for, warn
-from laconic.core.words import at_least, counted, is_whole
-from laconic.covariance import rank_at_least
-from laconic.covariance.make import Made
-from laconic.model.noise import ComponentNoise, RowsLeft, compare
-from laconic.model.paths import DEFAULT_END, Path, path_of
-from laconic.model.resampling import seed_of
-from laconic.model.settings import check_rank, check_settings, forced_places, is_sequence, joint_of, made_of
+from laconic.core.monitor import Hint, Monitor, Stop, threads_for, warn
+from laconic.core.words import at_least, counted, is_whole, percent
+from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import Made, make
+from laconic.model.bend import sharpest_bend
+from laconic.model.components import NOTHING, explained_variances
+from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
+from laconic.model.paths import DEFAULT_END
+from laconic.model.resampling import recipe_again
+from laconic.model.settings import Sizes, check_settings, check_sizes, forced_places, is_sequence, joint_of, made_of
 from laconic.search.auto import FewStarts
-from laconic.search.problem import Solution, Solver
+from laconic.search.problem import Problem
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
-# A component counts if its p-value is at most this. The first component that is only noise passes with this chance.
-LEVEL = 0.01
-# With so many permuted tables a component counts if it is better than all of them.
-PERMUTATIONS = 99
-# With "parallel" at most this many components are looked at.
-MOST_COMPONENTS = 20
-NOTHING_BUT_NOISE = "The first component is no better than noise."
-
-
-@dataclass(frozen=True, eq=False)
-class ComponentChoice:
-    """The number of features of one component, and why."""
-
-    component: int  # its number, from 1
-    cardinality: int  # the number of features that is recommended
-    solution: Solution = field(repr=False)  # found with so many features; a fit may find a better one
-    reason: str  # in a sentence or two
-    dense: float  # the variance of the dense component; NaN if the number of features was given
-    cardinalities: Indices = field(repr=False)  # those that were tried
-    values: Floats = field(repr=False)  # the variance that was found with each
-    noise: ComponentNoise | None = field(default=None, repr=False)  # the comparison with permuted columns, if any
+# With more features than this, only those that the ordinary components explain most are looked at.
+MOST_FEATURES = 300
+# Numbers of features are tried in steps of this share, and more of them near the bend.
+STEP = 0.15
+# A component loses a feature that adds less than this share of what the features before the bend add on average.
+LEAST_GAIN = 0.3
+# For prediction, the fewest features are taken that hold this share of the most that any number holds in other rows.
+NEARLY_ALL = 0.99
+# The fewest rows that are divided into halves.
+FEWEST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """A recommendation: how many components, and how many features in each; `choose` makes it."""
 
+    n_components: int
     cardinality: list[int]  # the number of features of each component, in order
-    n_components: int  # 0 if the first one is no better than noise
-    reason: str  # why, with a line for each component
-    components: list[ComponentChoice]  # all that were looked at; the last may be no better than noise and not count
+    reason: str  # what the components cost, and why they are recommended
+    prediction: str  # what to take for prediction instead; empty if there are no rows to find out
+    cardinalities: Indices = field(repr=False)  # the numbers of features that were tried, for all components alike
+    held: Floats = field(repr=False)  # the variance that components with so many features hold together
+    held_elsewhere: Floats | None = field(repr=False)  # the share of the variance of other rows that they hold
+    bend: int  # the number of features at the bend
+    ordinary: float  # the variance that as many ordinary components hold together
+    total: float  # the trace of S
+    scree: Scree | None = field(default=None, repr=False)  # the ordinary components beside noise, if they were compared
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
+    def __str__(self) -> str:
+        return f"{self.reason}\n{self.prediction}".strip()
+
     def __repr__(self) -> str:
-        return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self.reason}"
+        return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a row for each component and cardinality.
+        """Return a table with a row for each number of features that was tried.
 
-        The columns are: component, cardinality, value (the variance), share (of the dense component's variance), and
-        recommended.
+        The columns are: cardinality, the number of features of each component; value, the variance that all components
+        hold together; share, as a share of the total; ordinary_share, as a share of what ordinary components hold;
+        held_out, the share of the variance that they hold in rows that they were not found in, NaN if it was not
+        computed; and bend, which is true for one row.
         """
-        parts = [
-            pd.DataFrame(
-                {
-                    "component": one.component,
-                    "cardinality": one.cardinalities,
-                    "value": one.values,
-                    "share": one.values / one.dense,
-                    # A component that is no better than noise was tried, and is not among those to take.
-                    "recommended": (one.cardinalities == one.cardinality) & (one.component <= self.n_components),
-                }
-            )
-            for one in self.components
-        ]
-        return pd.concat(parts, ignore_index=True)
+        return pd.DataFrame(
+            {
+                "cardinality": self.cardinalities,
+                "value": self.held,
+                "share": self.held / self.total,
+                "ordinary_share": self.held / self.ordinary,
+                "held_out": np.nan if self.held_elsewhere is None else self.held_elsewhere,
+                "bend": self.cardinalities == self.bend,
+            }
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the ordinary components beside noise, and variance against the number of features.
+
+        `ax` are two axes, or an empty figure. The two axes are returned.
+        """
+        from laconic.report.pictures import choice
+
+        return choice(self, ax=ax)
 
 
 def choose(
@@ -87,46 +105,44 @@ def choose(
     *,
     covariance: Any = None,
     sample_weight: Any = None,
-    max_cardinality: int | None = None,
 ) -> Choice:
-    """Choose the number of features of each component, and the number of components.
+    """Recommend a number of components, and a number of features for each, for a reader.
 
-    The number of features is the sharpest bend of variance against the number of features: features before it carry the
-    component, and those after it add little. A later component has a curve of its own, after the components before it
-    are removed with the numbers of features recommended for them. docs/choosing.md says when this is right.
+    The ordinary components that are better than noise are counted: a component counts if it varies more than that of
+    the same number in 19 tables with permuted columns (parallel analysis). All get the number of features at the
+    sharpest bend of the variance that they hold together. Then each loses features that add little to it. A fit
+    without `cardinality` uses the same numbers. docs/choosing.md says when this is right.
 
     Parameters
     ----------
     model : SparsePCA
-        Its settings count: `n_components`, the constraints, how S is made, the time limit. With
-        ``n_components="parallel"`` a component counts if its variance is larger than in all of 99 tables with permuted
-        columns; the first that does not count ends the search (parallel analysis). With ``method="auto"`` the curves
-        come from the truncated power method with few starts, which is fast. A fit may find slightly better components.
+        Its settings count, but for `method`, `deflation` and `proof`. A number that it has is kept: with `n_components`
+        only the numbers of features are chosen, and with `cardinality` only the number of components.
     X : array, sparse matrix, table, or data that are read in blocks, optional
-        Rows of data. "parallel" needs rows in memory, of equal weight.
+        Rows of data. Of large data a part of the rows is compared with noise.
     covariance : array or frame of shape (n_features, n_features), optional
-        A covariance matrix, in place of X.
+        A covariance matrix, in place of X. It has no rows to compare with noise, so `n_components` is 1 if the model
+        does not have it.
     sample_weight : array-like of shape (n_samples,), optional
         How much each row counts.
-    max_cardinality : int, optional
-        The largest number of features that is tried. By default all features, but at most 100.
 
     Returns
     -------
     Choice
-        The numbers, the reasons for them, and the curves.
+        The numbers, with a sentence that says why and what they cost, and a table and a picture of the rest. Another
+        sentence says what to take if the scores are for prediction: the number of features with which the components
+        of one half of the rows hold most of the variance of the other half.
 
     See Also
     --------
-    SparsePCA : ``SparsePCA("parallel", cardinality="hull")`` chooses inside a fit.
-    path : Variance and proved bound for each number of features.
-    noise : The comparison behind "parallel".
+    path : Variance and proved bound of one component for each number of features.
+    noise : Compare sparse components with noise.
 
     Examples
     --------
     >>> from laconic import SparsePCA, choose
     >>> from laconic.datasets.synthetic import spiked_rows
-    >>> choose(SparsePCA(), spiked_rows(200, 60, 8, signal=4).data, max_cardinality=20).cardinality
+    >>> choose(SparsePCA(), spiked_rows(200, 60, 8, signal=4).data).cardinality
     [8]
     """
     check_settings(model)
@@ -135,113 +151,226 @@ def choose(
             f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
             "joint=, or take path(model, X).suggested."
         )
+    if not (model.cardinality is None or is_whole(model.cardinality) or is_sequence(model.cardinality)):
+        raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         made = made_of(model, X, covariance, sample_weight, monitor)
-        count = len(model.cardinality) if is_sequence(model.cardinality) else 1
-        wanted = count if model.n_components is None else model.n_components
-        return _chosen(model, made, monitor, wanted, last=max_cardinality)
+        return _choice(model, made, monitor, halves=True)
 
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    sizes = None if isinstance(model.cardinality, str) else model.cardinality
-    quick = clone(model).set_params(method="auto")
-    choice = _chosen(quick, made, monitor.part(2), model.n_components or 1, sizes)
-    if not choice.n_components:
-        warn(f"{choice.reason.splitlines()[-1]} The fit has one component all the same.")
+    choice = _choice(model, made, monitor.part(2))
+    if choice.scree is not None and choice.scree.noise is not None and not choice.scree.n_above_noise:
+        warn(choice.reason, Hint)
     return choice
 
 
-def _chosen(
-    model: "SparsePCA", made: Made, monitor: Monitor, n_components: int | str, sizes: Any = None, *, last: Any = None
-) -> Choice:
-    """Return the choice for a number of components, or for as many as are better than noise ("parallel").
-
-    `sizes` are given numbers of features: one for each component, or one for all. `last` is the largest that is tried.
-    """
-    covariance, forced, free = made.covariance, forced_places(model, made), np.flatnonzero(~made.constant)
-    least = max(1, len(forced))
-    if last is not None and (not is_whole(last) or not least <= last <= len(free)):
-        start = f"{least}, as many as are forced in," if least > 1 else "1"
-        raise ValueError(
-            f"max_cardinality={last!r} must be an int from {start} to the number of features that vary and may be "
-            f"used, {len(free)}."
-        )
-    rows, most = None, n_components
-    if n_components == "parallel":
-        if not made.in_memory or made.weights is not None:
-            raise ValueError(
-                "n_components='parallel' permutes columns; it needs rows in memory, of equal weight; give a number."
-            )
-        rows = RowsLeft.of(made)
-        most = len(sizes) if is_sequence(sizes) else min(MOST_COMPONENTS, covariance.n_features)
-    rank = rank_at_least(covariance.on_hand(), int(most))
-    if rows is None:
-        check_rank(rank, int(most))
-    solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
-    quick = clone(model).set_params(method=solver, proof=None)
-    found: list[ComponentChoice] = []
-    earlier: list[Floats] = []  # the components that count
-    with threads_for(covariance.on_hand().n_features):
-        for number in range(1, min(int(most), rank) + 1):
-            if found and monitor.is_over:
-                break
-            one, size = None, sizes[number - 1] if is_sequence(sizes) else sizes
-            if size is None:
-                end = min(max(DEFAULT_END, least) if last is None else last, len(free))
-                own = None if len(free) == covariance.n_features else free
-                try:
-                    curve = path_of(quick, made, monitor, last=end, earlier=np.array(earlier), free=own)
-                except ValueError:
-                    if not found:
-                        raise
-                    break  # nothing is left to explain
-                one = _at_the_bend(number, curve, len(free))
-                size = one.cardinality
-            if rows is not None:
-                task = (rows, solver, [size], free, forced, monitor)
-                seed = seed_of(model) + number
-                records = compare(*task, permutations=PERMUTATIONS, seed=seed, nonnegative=model.nonnegative)
-                one = _beside_noise(number, one, records)
-            if one is None:
-                break
-            found.append(one)
-            if rows is not None and (one.noise is None or one.noise.p_value > LEVEL):
-                break
-            z = one.solution.vector(covariance.n_features)
-            earlier.append(z)
-            rows = None if rows is None else rows.without(z)
-    if monitor.is_over and not found:
-        raise TimeoutError("time_limit was reached before the first path was found; give more time.")
-    reason = "\n".join(f"Component {one.component}: {one.reason}" for one in found)
+def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = False) -> Choice:
+    """Return the recommendation. With `halves` it says what to take for prediction, too."""
+    given, count, scree = model.cardinality, model.n_components, None
+    if count is None and is_sequence(given):
+        count = len(given)
+    check_sizes(model, made, Sizes(count or 1, None))
+    free, least = int((~made.constant).sum()), max(1, len(forced_places(model, made)))
+    why = f"{counted(count or 1, 'component')} {'was' if count == 1 else 'were'} asked for."
+    if count is None:
+        scree = scree_of(made, min(MOST_ORDINARY, free), TABLES, monitor)
+        count, why = _counted(scree, made)
+    with threads_for(min(free, MOST_FEATURES)):
+        features, problem, values = _part(model, made, made.covariance, count, monitor)
+        together = Together(problem, count)
+        if given is None:
+            k = together.bend(least, min(max(DEFAULT_END, least), len(features)))
+            vectors = together.without_small_gains(k)
+            why += f" The variance that {'it holds' if count == 1 else 'they hold together'} bends at "
+            why += counted(k, "feature") + (" each" if count > 1 else "")
+            why += ", the most that were tried." if k == DEFAULT_END < free else "."
+        else:
+            sizes = [int(size) for size in given] if is_sequence(given) else [int(cast("int", given))] * count
+            k, vectors = max(sizes), together.of_sizes(sizes)
+            together.held[k] = together.variance(vectors)
+    sizes = [max(least, int(np.count_nonzero(z))) for z in vectors]
+    if given is None and k > min(sizes):
+        why += " Features that add little are left out"
+        alone = sizes.count(1)
+        if scree is not None and 0 < alone < len(sizes):
+            vectors = [z for z, size in zip(vectors, sizes, strict=True) if size > 1]
+            sizes = [size for size in sizes if size > 1]
+            why += f", and so {'is' if alone == 1 else 'are'} {counted(alone, 'component')} of one feature"
+        why += "."
+    if scree is None:
+        sizes += [k] * (count - len(sizes))
+    held, total = together.variance(vectors), made.covariance.trace
+    ordinary = float(values[: len(sizes)].sum())
+    tried = np.array(sorted(together.held), dtype=np.intp)
+    elsewhere = _held_elsewhere(model, made, len(sizes), tried, monitor) if halves and given is None else None
     if monitor.stopped is not None:
-        reason += f"\nThe work was stopped early: {monitor.stopped.value}."
-    if not earlier:
-        reason += f"\n{NOTHING_BUT_NOISE if found[0].noise else 'There was no time to compare it with noise.'}"
-    count = len(earlier)
-    return Choice([one.cardinality for one in found[:count]], count, reason, found, monitor.stopped)
+        why += f" The work was stopped early: {monitor.stopped.value}."
+    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why}"
+    curve = np.array([together.held[size] for size in tried.tolist()])
+    prediction = "" if elsewhere is None else _for_prediction(len(sizes), k, tried, elsewhere)
+    return Choice(
+        len(sizes), sizes, reason, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
+    )
 
 
-def _at_the_bend(number: int, curve: Path, free: int) -> ComponentChoice:
-    """Return the component at the sharpest bend of its curve."""
-    k, last = curve.suggested or int(curve.cardinalities[-1]), int(curve.cardinalities[-1])
-    solution = curve.solutions[int(np.flatnonzero(curve.cardinalities == k)[0])]
-    assert isinstance(solution, Solution)  # the path is that of one component
-    kept = at_least(100 * solution.value / curve.dense_variance, 3)
-    reason = f"Variance bends most at {counted(k, 'feature')}: {kept} % of the dense component's variance."
-    if k == last < free:
-        reason += f" That is the largest number that was tried; raise max_cardinality above {k}."
-    return ComponentChoice(number, k, solution, reason, curve.dense_variance, curve.cardinalities, curve.values)
+def _counted(scree: Scree, made: Made) -> tuple[int, str]:
+    """Return the number of components to take, and sentences that say why."""
+    if scree.noise is None:
+        why = "There was no time to compare components with noise"
+        if not scree.n_rows:
+            why = "A covariance matrix has no rows to compare with noise"
+        return 1, f"{why}, so one component is taken; give n_components for more."
+    n, above = scree.n_rows, scree.n_above_noise
+    some = f" (compared on {n:,} rows)" if made.in_memory else f" (compared on the first {n:,} rows)"
+    some = "" if made.in_memory and n >= made.rows.shape[0] else some
+    if not above:
+        return 1, f"No component is better than noise{some}; one is kept."
+    most = ", the most that are looked at" if above == MOST_ORDINARY < made.covariance.n_features else ""
+    which = "ordinary component is" if above == 1 else "ordinary components are"
+    return above, f"{above} {which} better than noise{some}{most}."
 
 
-def _beside_noise(number: int, one: ComponentChoice | None, records: list[ComponentNoise]) -> ComponentChoice | None:
-    """Return a component with what the search finds in permuted columns. If its size was given, it is found there."""
-    if one is None and records:
-        solution = records[0].solution
-        k, reason = len(solution.support), f"{len(solution.support)} features were asked for."
-        one = ComponentChoice(number, k, solution, reason, np.nan, np.array([k]), np.array([solution.value]))
-    if one is None or not records or records[0].permutations < PERMUTATIONS:
-        return one
-    noise = replace(records[0], component=number)
-    verdict = noise.verdict if noise.p_value <= LEVEL else f"{noise.verdict} It does not count: p is above {LEVEL}."
-    return replace(one, noise=noise, reason=f"{one.reason} {verdict}")
+def _in_words(sizes: list[int], held: float, ordinary: float, total: float, free: int) -> str:
+    """Return what components of some sizes hold, beside ordinary ones, in a sentence."""
+
+    def amount(value: float) -> str:
+        return percent(value / total) if 0 < ordinary <= total * (1 + NOTHING) else f"{at_least(value, 4)}"
+
+    listed = counted(sizes[0], "feature") if len(sizes) == 1 else f"{', '.join(map(str, sizes))} features"
+    holds = "holds" if len(sizes) == 1 else "hold"
+    return (
+        f"{counted(len(sizes), 'component')} of {listed} {holds} {amount(held)} of the variance; "
+        f"ordinary PCA holds {amount(max(held, ordinary))} with all {free:,}."
+    )
+
+
+def _for_prediction(count: int, k: int, tried: Indices, elsewhere: Floats) -> str:
+    """Return the fewest features with which components hold nearly all that they can of other rows, in a sentence."""
+    best = int(np.argmax(elsewhere >= NEARLY_ALL * elsewhere.max()))
+    size, each = int(tried[best]), "" if count == 1 else " each"
+    beside = "" if size == k else f"; {k}{each} hold {percent(elsewhere[int(np.flatnonzero(tried == k)[0])])}"
+    return (
+        f"For prediction: {'the same, ' if size == k else ''}{counted(size, 'feature')}{each} hold "
+        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number holds more than "
+        f"{percent(elsewhere.max())}."
+    )
+
+
+@dataclass(eq=False)
+class Together:
+    """Components of one size, and the variance that they hold together, for each number of features."""
+
+    problem: Problem
+    count: int  # of components
+    held: dict[int, float] = field(default_factory=dict)  # by the number of features
+    vectors: dict[int, list[Floats]] = field(default_factory=dict)
+
+    def of_sizes(self, sizes: list[int], near: list[Floats] | None = None) -> list[Floats]:
+        """Return components of these sizes, found one after the other. The search starts from others, too."""
+        rule, found = Deflation(self.problem.covariance, "projection"), list[Floats]()
+        for place, size in enumerate(sizes):
+            start = np.flatnonzero(near[place]) if near is not None and place < len(near) else None
+            one = FewStarts().solve(replace(self.problem, covariance=rule.current, cardinality=size), start=start)
+            if one.value <= NOTHING * self.problem.covariance.rounding_unit and found:
+                break
+            found.append(one.vector(self.problem.n_features))
+            rule.remove(found[-1])
+        return found
+
+    def variance(self, vectors: list[Floats], covariance: Covariance | None = None) -> float:
+        """Return the variance of some rows in the span of components."""
+        S = self.problem.covariance if covariance is None else covariance
+        return float(explained_variances(S, np.array(vectors))["span"].sum())
+
+    def add(self, sizes: Iterable[int]) -> None:
+        """Find the components of some sizes, as long as there is time."""
+        for size in sizes:
+            if size in self.held or (self.held and self.problem.monitor.is_over):
+                continue
+            near = self.vectors.get(max((k for k in self.vectors if k < size), default=0))
+            self.vectors[size] = self.of_sizes([size] * self.count, near)
+            self.held[size] = self.variance(self.vectors[size])
+
+    def bend(self, first: int, last: int) -> int:
+        """Return the number of features at the sharpest bend, from `first` to `last`."""
+        steps = [first]
+        while steps[-1] < last:
+            steps.append(min(last, steps[-1] + max(1, int(STEP * steps[-1]))))
+        while True:
+            self.add(steps)
+            tried = np.array(sorted(self.held), dtype=np.intp)
+            held = np.array([self.held[size] for size in tried.tolist()])
+            # The curve begins flat: components of one feature each are none.
+            k = sharpest_bend(tried, held, held[0])
+            place = int(np.searchsorted(tried, k))
+            near = tried[[max(place - 1, 0), place, min(place + 1, len(tried) - 1)]]
+            steps = sorted({int(near[:2].sum()) // 2, int(near[1:].sum()) // 2} - set(self.held))
+            if not steps or self.problem.monitor.is_over:
+                return k
+
+    def without_small_gains(self, k: int) -> list[Floats]:
+        """Return components of at most k features each, without features at their end that add little."""
+        first = min(self.held)
+        if k == first or self.problem.monitor.is_over:
+            return self.vectors[k]
+        least = LEAST_GAIN * (self.held[k] - self.held[first]) / (k - first) / self.count
+        rule, found = Deflation(self.problem.covariance, "projection"), list[Floats]()
+        for _ in self.vectors[k]:
+            path = FewStarts().path(replace(self.problem, covariance=rule.current, cardinality=k))
+            gains = np.array([one.value for one in path]) - least * np.arange(len(path))
+            found.append(path[int(np.argmax(gains))].vector(self.problem.n_features))
+            rule.remove(found[-1])
+        return found
+
+
+def _part(
+    model: "SparsePCA", made: Made, S: Covariance, count: int, monitor: Monitor
+) -> tuple[Indices, Problem, Floats]:
+    """Return the features that are looked at, the problem on them, and the variances of ordinary components.
+
+    S is the covariance of the data, or that of some of their rows.
+    """
+    hand = np.arange(S.n_features) if S.at_hand is None else S.at_hand
+    features = hand[~made.constant[hand]]
+    forced = forced_places(model, made)
+    values, vectors = largest_eigenpairs(SubsetCovariance(S, features), min(count, len(features)), tolerance=ACCURACY)
+    values = np.maximum(values, 0.0)
+    if len(features) > MOST_FEATURES:
+        explained = vectors**2 @ values
+        explained[np.searchsorted(features, forced)] = np.inf
+        features = np.sort(features[np.argsort(-explained, kind="stable")[:MOST_FEATURES]])
+    covariance = DenseCovariance(S.submatrix(features), semidefinite=S.semidefinite)
+    problem = Problem(covariance, len(features), np.searchsorted(features, forced), model.nonnegative, monitor)
+    return features, problem, values
+
+
+def _held_elsewhere(model: "SparsePCA", made: Made, count: int, sizes: Indices, monitor: Monitor) -> Floats | None:
+    """Return the share of the variance of one half of the rows that the components of the other half hold.
+
+    It is the mean of both ways, for each number of features. It is None if there are too few rows, or no time.
+    """
+    rows, weights = some_rows(made)
+    if rows is None or rows.shape[0] < FEWEST_ROWS:
+        return None
+    order = np.random.default_rng(0).permutation(rows.shape[0])
+    rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+    halves = [np.sort(part) for part in np.array_split(order, 2)]
+    recipe = recipe_again(made)
+    shares = [None if weights is None else weights[half] for half in halves]
+    matrices = [
+        make(rows[half], recipe, weights=share, quiet=True).covariance
+        for half, share in zip(halves, shares, strict=True)
+    ]
+    found = np.zeros(len(sizes))
+    for own, other in ((0, 1), (1, 0)):
+        features, problem, _ = _part(model, made, matrices[own], count, monitor)
+        together = Together(problem, count)
+        together.add([size for size in sizes.tolist() if size <= len(features)])
+        if len(together.held) < len(sizes):
+            return None
+        S = matrices[other]
+        part = DenseCovariance(S.submatrix(features), semidefinite=S.semidefinite)
+        found += [together.variance(together.vectors[size], part) / S.trace / 2 for size in sizes.tolist()]
+    return found

@@ -22,7 +22,7 @@ from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
 from laconic.model.joint import ACCURACY, Jointly, each_of, fewest_that_keep, first_start, solve_together
-from laconic.model.settings import Sizes, by_default, forced_places, joint_of, penalty_of, smallest_that_keeps
+from laconic.model.settings import Sizes, forced_places, joint_of, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
 from laconic.search.several import JointProblem
@@ -446,9 +446,8 @@ class Search:
         size = max(len(self.forced), 1) if cardinalities is None else cardinalities[index]
         problem = replace(self.problem(current, free, size), monitor=monitor)
         if cardinalities is None:
-            part = problem.at_hand()
-            rule = by_default(part, self.solver) if share is None else smallest_that_keeps(part, self.solver, share)
-            solution, dense = rule
+            assert share is not None  # without a number of features or a share, the numbers are chosen before
+            solution, dense = smallest_that_keeps(problem.at_hand(), self.solver, share)
             problem = problem.with_cardinality(max(len(solution.support), len(self.forced)))
             solution = on_all(problem, solution)
         else:

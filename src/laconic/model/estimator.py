@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -88,17 +88,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Parameters
     ----------
-    n_components : int or "parallel", optional
-        The number of components. By default the number of cardinalities if there are several, otherwise 1. With
-        "parallel", as many as are better than noise; see `laconic.choose`.
-    cardinality : int, sequence of int, float, dict or "hull", optional
+    n_components : int, optional
+        The number of components. By default that of the numbers in `cardinality`, or 1 if it is one number or a share.
+        Without `cardinality` as many as are better than noise, but at most 10; see `laconic.choose`.
+    cardinality : int, sequence of int, float or dict, optional
         The number of features that a component may use. One number counts for all components. A sequence has one
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the ordinary component's variance. So 1 is a count,
-        and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. "hull"
-        takes the sharpest bend of variance against the number of features, at most 100; see `laconic.choose`. By
-        default the share is 0.9. If that takes more than 30 features, the sharpest bend of variance against the number
-        of features is taken instead, if it is sharp and comes earlier; if it takes more than 100, in any case.
+        and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. By default
+        the number is the one that `laconic.choose` recommends: at the bend of the variance that all components hold
+        together, without features that add little.
     method : str or Solver, default="auto"
         How to search: a solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
@@ -234,9 +233,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __init__(
         self,
-        n_components: int | Literal["parallel"] | None = None,
+        n_components: int | None = None,
         *,
-        cardinality: int | Sequence[int] | float | dict[str, int] | Literal["hull"] | None = None,
+        cardinality: int | Sequence[int] | float | dict[str, int] | None = None,
         method: Any = "auto",
         proof: Proof | None = "fast",
         joint: str | None = None,

@@ -64,14 +64,20 @@ if TYPE_CHECKING:
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
 SHORTEST = 1e-6
-# A component is called no better than noise if its p-value is above this.
+# A component is called no better than noise if its p-value is above this: here, in `choose`, and on the page.
 LEVEL = 0.05
-# The quantile of the values in noise that tables and pictures show.
-QUANTILE = 0.95
+# The fewest permuted tables that can tell a component from noise: it must be better than in all of them.
+TABLES = round(1 / LEVEL) - 1
+# At most this many ordinary components are compared with noise, in `choose` and on the page.
+MOST_ORDINARY = 10
+# Ordinary components are compared with noise on rows of about so many numbers, but not on fewer than so many rows.
+MOST_NUMBERS, FEWEST_ROWS = 1_000_000, 500
 # Values that differ by less than this share are equal. With one feature, all permuted tables have the same value.
 EQUAL = 1e-9
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4
+# In permuted tables less is enough: they differ from each other by more.
+ACCURACY_OF_NOISE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +159,12 @@ def _project(rows: Any, z: Floats) -> Any:
     return left
 
 
+def noise_line(values: Floats) -> Floats:
+    """Return the value in noise that a component must exceed: its p-value is then at most `LEVEL`."""
+    place = max(1, int(LEVEL * (1 + len(values)) + EQUAL))
+    return np.asarray(np.sort(values, axis=0)[-place])
+
+
 @dataclass(frozen=True, eq=False)
 class ComponentNoise:
     """One component beside what the same search finds in permuted tables."""
@@ -178,9 +190,9 @@ class ComponentNoise:
         return int(np.count_nonzero(self.noise >= self.value * (1 - EQUAL)))
 
     @property
-    def quantile(self) -> float:
-        """The 95 % quantile of the values in noise; NaN if there are none."""
-        return float(np.quantile(self.noise, QUANTILE)) if len(self.noise) else np.nan
+    def noise_line(self) -> float:
+        """The value in noise that the component must exceed; NaN if there are no permuted tables."""
+        return float(noise_line(self.noise)) if len(self.noise) else np.nan
 
     @property
     def p_value(self) -> float:
@@ -198,8 +210,7 @@ class ComponentNoise:
         if self.p_value <= LEVEL:
             return f"It is better than in {fewer} {tables} ({p})."
         if not self.as_large:
-            needed = round(1 / LEVEL) - 1
-            return f"It is better than in {fewer} {tables} ({p}); at least {needed} are needed to tell it from noise."
+            return f"It is better than in {fewer} {tables} ({p}); at least {TABLES} are needed to tell it from noise."
         return f"It is no better than noise: permuted columns give as much in {self.as_large} of {count} tables ({p})."
 
 
@@ -277,34 +288,72 @@ class Scree:
 
     variances: Floats
     noise: Floats | None = None
-    noise_95: Floats | None = None  # the 95 % quantile of the variances in permuted tables, for each component
+    n_rows: int = 0  # the number of rows that were compared with noise
+
+    @property
+    def noise_line(self) -> Floats | None:
+        """For each component the value in noise that it must exceed; None without permuted tables."""
+        return None if self.noise is None else noise_line(self.noise)
 
     @property
     def n_above_noise(self) -> int:
-        """How many components come before the first that is not above `noise_95`."""
-        above = self.variances > np.asarray(self.noise_95) * (1 + EQUAL)
+        """How many components come before the first that is not above the noise line."""
+        above = self.variances > np.asarray(self.noise_line) * (1 + EQUAL)
         return len(above) if above.all() else int(np.argmin(above))
 
 
-def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
-    """Return the variances of at most `count` ordinary components. So many `tables` of rows are permuted.
+def scree_of(made: Made, count: int, tables: int = 0, monitor: Monitor | None = None) -> Scree:
+    """Return the variances of at most `count` ordinary components, beside those of permuted tables.
 
-    The t-th component is compared with the t-th one of permuted tables (parallel analysis, Horn 1965).
+    The t-th component is compared with the t-th one of permuted tables (parallel analysis, Horn 1965). S of a permuted
+    table is made as that of the rows: with their missing values, and with their weights, which stay in their places.
+    Large data are compared by a part of their rows, and the variances are then those of this part. A covariance matrix
+    has no rows, and so no noise.
     """
-    S, rows = made.covariance, None
-    if made.in_memory and made.weights is None:
-        rows = RowsLeft.of(made)
-        count = min(count, max(1, made.rows.shape[0] - made.recipe.center))
-    found = largest_eigenvalues(S, min(count, S.n_features), tolerance=ACCURACY)
-    if S.semidefinite:
-        found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
-    if rows is None or not tables:
-        return Scree(found)
-    noise = np.empty((tables, len(found)))
-    for table in range(tables):
-        permuted = rows.permuted(np.random.default_rng((0, table)))
-        noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
-    return Scree(found, noise, np.quantile(noise, QUANTILE, axis=0))
+    S, monitor = made.covariance, monitor or Monitor()
+    rows, weights = some_rows(made) if tables else (None, None)
+    n = 0 if rows is None else rows.shape[0]
+    if rows is not None:
+        count = min(count, max(1, n - made.recipe.center))
+    recipe = recipe_again(made)
+
+    def variances(table: Any, accuracy: float = ACCURACY) -> Floats:
+        part = S if table is None else make(table, recipe, weights=weights, quiet=True).covariance
+        found = largest_eigenvalues(part.on_hand(), min(count, part.on_hand().n_features), tolerance=accuracy)
+        # Rounding may turn a zero into a small negative number.
+        return np.maximum(found, 0.0) if part.semidefinite else found
+
+    found = variances(None if rows is None or (made.in_memory and n == made.rows.shape[0]) else rows)
+    noise = list[Floats]()
+    with monitor.watch():
+        for table in range(tables if n else 0):
+            monitor.tick(f"permuted table {table + 1} of {tables}")
+            noise.append(variances(permuted(rows, np.random.default_rng((0, table))), ACCURACY_OF_NOISE))
+    return Scree(found, np.array(noise) if noise else None, n)
+
+
+def some_rows(made: Made) -> tuple[Any, Floats | None]:
+    """Return rows that take little time, and their weights: all, some at equal distances, or the first that are read.
+
+    Both are None for a covariance matrix.
+    """
+    rows, weights = made.rows, made.weights
+    if rows is not None and not made.in_memory:
+        parts, numbers, n = [], 0, 0
+        for block in rows.blocks():
+            parts.append(block.rows)
+            numbers, n = numbers + block.rows.size, n + block.rows.shape[0]
+            if numbers >= MOST_NUMBERS and n >= FEWEST_ROWS:
+                break
+        rows = (sp.vstack if rows.sparse else np.concatenate)(parts)
+    if rows is None:
+        return None, None
+    if weights is not None:
+        whole = bool((weights % 1 == 0).all()) and weights.sum() <= MOST_NUMBERS
+        counted = np.repeat(np.arange(len(weights)), weights.astype(int) if whole else weights > 0)
+        rows, weights = rows[counted], None if whole else weights[counted]
+    step = max(1, min(rows.size // MOST_NUMBERS, rows.shape[0] // FEWEST_ROWS))
+    return (rows, weights) if step == 1 else (rows[::step], None if weights is None else weights[::step])
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,9 +396,8 @@ class Noise:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each component."""
-        columns = ["component", "cardinality", "value", "quantile", "p_value", "permutations", "verdict"]
-        rows = [[getattr(one, column) for column in columns] for one in self.components]
-        return pd.DataFrame(rows, columns=columns).rename(columns={"quantile": "noise_quantile"})
+        columns = ["component", "cardinality", "value", "noise_line", "p_value", "permutations", "verdict"]
+        return pd.DataFrame([[getattr(one, column) for column in columns] for one in self.components], columns=columns)
 
 
 def noise(
@@ -390,7 +438,7 @@ def noise(
     See Also
     --------
     stability : Find out whether other rows would give the same features.
-    choose : With ``n_components="parallel"`` it counts the components that are better than noise.
+    choose : Count the ordinary components that are better than noise.
 
     Examples
     --------

@@ -212,7 +212,8 @@ def _joint_path(model: "SparsePCA", made: Made, monitor: Monitor, last: int | No
         varying = covariance if n == covariance.n_features else SubsetCovariance(covariance, search.varying)
         dense = float(np.maximum(largest_eigenvalues(varying.on_hand(), count), 0.0).sum())
     sizes = np.arange(least, end + 1)
-    following = float(np.sort(covariance.diagonal)[::-1][count : 2 * count].sum())
+    values = np.array([one.value for one in found])
+    before = float(np.sort(covariance.diagonal)[::-1][count : 2 * count].sum()) if least == 1 else float(values[0])
     return Path(
         sizes,
         found,
@@ -220,7 +221,7 @@ def _joint_path(model: "SparsePCA", made: Made, monitor: Monitor, last: int | No
         covariance.trace,
         None if made.names is None else list(made.names),
         [one.certificate for one in found],
-        sharpest_bend(sizes, np.array([one.value for one in found]), following)[1] if len(found) > 2 else None,
+        sharpest_bend(sizes, values, before) if len(found) > 2 else None,
     )
 
 
@@ -280,7 +281,7 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = bend_of(part, solutions)[1] if len(solutions) > 2 else None
+    suggested = bend_of(part, solutions) if len(solutions) > 2 else None
     path = _path(model, made, found, dense, certified=certified and model.proof is not None)
     return replace(path, suggested=suggested)
 

@@ -1,15 +1,4 @@
-"""The settings of a model: checks with clear sentences, the data as the settings make them, and the sizes.
-
-If a user gives no number of features, it is the smallest that keeps 90 % of the dense component's variance. If that is
-more than 30, the sharpest bend of variance against the number of features is taken instead, if it is sharp and comes
-earlier; and if it is more than 100, in any case.
-
-The first part is right for tall data with a strong component. In wide, noisy data the dense component is mostly noise,
-and 90 % of it takes hundreds of features that carry nothing: 2085 with 100 rows of 5000 columns and a planted component
-of 20 features. There the curve of variance rises steeply as long as features carry the component, and slowly after
-that. A bend is sharp if the slope falls by half or more. In pure noise, and along the smooth curves of real tables
-without a sparse component, no slope falls by more than 40 % (docs/choosing.md).
-"""
+"""The settings of a model: checks with clear sentences, the data as the settings make them, and the sizes."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -21,17 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 import numpy as np
 
 from laconic.bounds.names import get_solver
-from laconic.bounds.prove import Exact, check_proof, with_note
-from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.bounds.prove import Exact, check_proof
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, warn
 from laconic.core.words import at_least, counted, is_whole, places_of
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
 from laconic.covariance.missing import WAYS
-from laconic.model.bend import bend_of
 from laconic.search import Thresholding
-from laconic.search.auto import FewStarts
 from laconic.search.greedy import cut_off
 from laconic.search.problem import Problem, Solution, Solver, Status, abilities_of
 from laconic.search.several import Question
@@ -52,10 +39,8 @@ def check_settings(model: "SparsePCA") -> None:
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise TypeError(f"model is {given}; give a SparsePCA, fitted or not, and then the data.")
     count, time_limit = model.n_components, model.time_limit
-    if not (count is None or count == "parallel" or (is_whole(count) and count >= 1)):
-        raise ValueError(f"n_components={count!r} must be an int of at least 1, 'parallel' or None.")
-    if isinstance(model.cardinality, str) and model.cardinality != "hull":
-        raise ValueError(f"cardinality={model.cardinality!r} is no rule; give 'hull', a number or a share like 0.9.")
+    if not (count is None or (is_whole(count) and count >= 1)):
+        raise ValueError(f"n_components={count!r} must be an int of at least 1, or None.")
     check_cardinality(model.cardinality)
     for name in ("method", "proof"):
         if hasattr(getattr(model, name), "refuse"):  # its code was not in the model file
@@ -83,7 +68,7 @@ def check_settings(model: "SparsePCA") -> None:
 def joint_of(model: "SparsePCA") -> Question | None:
     """Return the question about all components together; None for a single component, or without a question."""
     k, count = model.cardinality, model.n_components
-    if count is None:
+    if count is None and k is not None:
         count = len(k) if is_sequence(k) else 1
     return None if count == 1 else cast("Question | None", model.joint)
 
@@ -185,13 +170,11 @@ def is_total(cardinality: Any) -> TypeGuard[dict[str, int]]:
 
 def is_sequence(cardinality: Any) -> TypeGuard[Sequence[int]]:
     """Say whether numbers of features are given one by one."""
-    return not (
-        cardinality is None or isinstance(cardinality, str | dict) or is_whole(cardinality) or is_share(cardinality)
-    )
+    return not (cardinality is None or isinstance(cardinality, dict) or is_whole(cardinality) or is_share(cardinality))
 
 
 def check_cardinality(cardinality: Any) -> None:
-    """Raise a ValueError unless a value is a number of features, several, a share of variance, a total or a text."""
+    """Raise a ValueError unless a value is a number of features, several, a share of variance or a total."""
     if is_total(cardinality):
         if set(cardinality) != {"total"} or not is_whole(cardinality["total"]) or cardinality["total"] < 1:
             raise ValueError(f"cardinality={cardinality!r} must be like {{'total': 30}}, with a whole number.")
@@ -200,6 +183,8 @@ def check_cardinality(cardinality: Any) -> None:
         if is_whole(cardinality) and cardinality < 1:
             raise ValueError(f"cardinality={cardinality} must be at least 1.")
         return
+    if isinstance(cardinality, str):
+        raise ValueError(f"cardinality={cardinality!r} must be a number, or a share of variance such as 0.9.")
     advice = "a whole number, one for each component, or a share of variance such as 0.9"
     if isinstance(cardinality, float | np.floating):
         advice = f"a whole number such as {max(1, round(cardinality) if np.isfinite(cardinality) else 1)}, or a share"
@@ -259,14 +244,6 @@ def penalty_of(solver: Solver) -> float | None:
 
 # The share may be missed by this, relative to the target: rounding errors of two eigenvalues are smaller.
 ROUNDING = 1e-10
-# The share of the dense component's variance to keep by default.
-SHARE = 0.9
-# Up to so many features, 90 % is kept whatever the curve looks like: they are easy to read.
-FEW = 30
-# Not more than this many features are taken by default.
-MOST = 100
-# The slope before a sharp bend is at least so many times the slope after it.
-SHARP = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +251,7 @@ class Sizes:
     """The number of components and of their features."""
 
     count: int  # of components
-    cardinalities: list[int] | None  # one for each component; None to find each by the share, or by the default rule
+    cardinalities: list[int] | None  # one for each component; None to find each by the share
     share: float | None = None  # of the dense component's variance; of that of all with joint="common"
     total: int | None = None  # of all components together; each of the cardinalities is then the most that is possible
     choice: "Choice | None" = None  # how the numbers were chosen from the data, if they were
@@ -282,42 +259,33 @@ class Sizes:
 
 def sizes_of(model: "SparsePCA", made: Made, monitor: Monitor) -> Sizes:
     """Return how many components are wanted and of which sizes, checked against the data."""
-    solver = get_solver(model.method)
-    sizes = _given(model, made, solver)
+    sizes = _given(model, made)
     if sizes is None:
         from laconic.model.choosing import choice_in_fit
 
         choice = choice_in_fit(model, made, monitor)
-        chosen = choice.cardinality or [choice.components[0].cardinality]
-        sizes = Sizes(len(chosen), chosen, choice=choice)
-    _check_sizes(model, made, solver, sizes)
+        sizes = Sizes(choice.n_components, choice.cardinality, choice=choice)
+    check_sizes(model, made, sizes)
     return sizes
 
 
-def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
+def _given(model: "SparsePCA", made: Made) -> Sizes | None:
     """Return the sizes that the parameters give; None if they are to be chosen from the data."""
-    k, n, penalty = model.cardinality, made.covariance.n_features, penalty_of(solver)
+    k, n, penalty = model.cardinality, made.covariance.n_features, penalty_of(get_solver(model.method))
     if penalty is not None and k is not None:
         raise ValueError(
             f"cardinality={k!r} and a penalty of {penalty} are given; the penalty decides on the number of features: "
             "leave out cardinality=."
         )
     joint = joint_of(model)
-    if joint is not None and (k is None or isinstance(k, str) or (is_share(k) and joint != "common")):
+    if joint is not None and (k is None or (is_share(k) and joint != "common")):
         also = {"common": ", or a share such as 0.9", "span": ""}.get(joint, ", or {'total': 8} for all together")
         raise ValueError(f"joint={joint!r} needs a number of features: cardinality=5{also}.")
-    if isinstance(k, str) or model.n_components == "parallel":
-        if is_share(k) or is_total(k) or penalty is not None:
-            given = f"cardinality={k!r}" if penalty is None else f"a penalty of {penalty}"
-            raise ValueError(
-                f"n_components='parallel' and {given} are given; give a number of features or of components."
-            )
+    if k is None and penalty is None:
         return None
     count = len(k) if is_sequence(k) and model.n_components is None else int(model.n_components or 1)
     if penalty is not None:
         return Sizes(count, [n] * count)
-    if k is None:
-        return Sizes(count, None)
     if is_share(k):
         return Sizes(count, None, float(k))
     if is_total(k):
@@ -346,7 +314,7 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     return Sizes(count, sizes)
 
 
-def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -> None:
+def check_sizes(model: "SparsePCA", made: Made, sizes: Sizes) -> None:
     """Raise a ValueError if the data have no components of these sizes, or the settings contradict each other."""
     covariance, n, varying = made.covariance, made.covariance.n_features, int((~made.constant).sum())
     forced, ks, count = forced_places(model, made), sizes.cardinalities, sizes.count
@@ -372,7 +340,7 @@ def _check_sizes(model: "SparsePCA", made: Made, solver: Solver, sizes: Sizes) -
     # In a matrix that is not semidefinite, the search says when no positive variance is left.
     if covariance.semidefinite:
         check_rank(rank_at_least(covariance.on_hand(), count), count)
-    if ks is None or penalty_of(solver) is not None:
+    if ks is None or penalty_of(get_solver(model.method)) is not None:
         return
     if max(ks) > varying and sizes.total is None:
         warn(f"cardinality={max(ks)} but only {varying} features may be used; no component uses more.")
@@ -419,35 +387,6 @@ def smallest_that_keeps(problem: Problem, solver: Solver, share: float) -> tuple
     elif solution.value < target:
         warn(f"cardinality={share} cannot be reached with these constraints; {kept}.")
     return solution, dense
-
-
-def by_default(problem: Problem, solver: Solver) -> tuple[Solution, float]:
-    """Return the solution of the number of features that the default rule gives, and the dense component's variance.
-
-    The bend is looked for on a quick path (`FewStarts`), and only if more than `FEW` features seem to be needed.
-    """
-    dense, vector = largest_eigenpair(problem.covariance)
-    least, target = max(1, len(problem.forced)), SHARE * dense * (1 - PROVED)
-    last = 0 if dense <= 0 else min(_cut_off_where_it_keeps(problem, vector, target)[0], max(MOST, least))
-    if last > FEW and last - least >= 2:
-        up_to_last = problem.with_cardinality(last)
-        path = FewStarts().path(up_to_last)
-        ratios, chosen = bend_of(up_to_last, path)
-        bend, enough = chosen - least, np.array([solution.value >= target for solution in path])
-        reached = int(np.argmax(enough))
-        earlier = enough.any() and least + reached > FEW and bend < reached and ratios[bend] >= SHARP
-        if earlier or (last >= MOST and not enough.any()):
-            solution = solver.solve(problem.with_cardinality(chosen), start=path[bend].support)
-            note = f"{chosen} features are used, where the curve of variance bends most: "
-            if earlier:
-                note += "90 % of the dense component's variance would take more that add little"
-            else:
-                note += f"90 % of the dense component's variance would take more than {last}"
-            if problem.monitor.stopped is not None:
-                warn(f"The search for the number of features was stopped; {chosen} features are used.")
-            return with_note(solution, note), dense
-    solution, dense = smallest_that_keeps(problem, solver, SHARE)
-    return with_note(solution, "the number of features is the smallest that keeps 90 % of the dense variance"), dense
 
 
 def _cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:

@@ -380,7 +380,7 @@ def numbers_of(content: Content) -> str:
         "scree": scree
         and {
             "found": _short(scree.variances * percent),
-            "noise": None if scree.noise_95 is None else _short(scree.noise_95 * percent),
+            "noise": None if scree.noise_line is None else _short(scree.noise_line * percent),
         },
         "points": content.points and _points(content.points),
     }

@@ -13,7 +13,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Note, warn
 from laconic.covariance.make import Made
 from laconic.data.rows import open_source
-from laconic.model.noise import Scree, scree_of
+from laconic.model.noise import MOST_ORDINARY, TABLES, Scree, scree_of
 from laconic.model.paths import Path, path_of
 from laconic.model.scores import scores_of, used_features
 from laconic.model.settings import made_of
@@ -33,8 +33,6 @@ UNBOUNDED = "With so many columns, only the limit of the component itself is dra
 MOST_WORK = 1_000_000
 # A value is better than another if it is larger by this share. A fall of a curve by this share of its height is seen.
 BETTER, VISIBLE = 1e-6, 0.003
-# Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
-PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
 SAME = 1e-8
 OTHER_DATA = (
@@ -119,14 +117,13 @@ def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, time
         return DataPart("rows", notes=[IN_BLOCKS])
     if made is None or not same:
         return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
-    steps = max(1, made.recipe.iterations)  # of EM, in each permuted table
-    small = made.in_memory and steps * int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+    chosen = model.choice_
     part = DataPart(
         made.recipe.given,
         True,
         variances=made.covariance.diagonal,
         constant=np.flatnonzero(made.constant).tolist(),
-        scree=scree_of(made, 10, PERMUTATIONS if small else 0),
+        scree=chosen.scree if chosen and chosen.scree else scree_of(made, MOST_ORDINARY, TABLES),
     )
     with Monitor(time_limit) as monitor:
         part.paths.extend(_paths(model, made, monitor, part.notes))

@@ -284,3 +284,50 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
     tidy(ax)
     parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax
+
+
+def choice(choice: Any, *, ax: Any = None) -> Any:
+    """Draw what `laconic.choose` has found: ordinary components beside noise, and variance against features.
+
+    Components above the dashed line are better than noise. The ring is at the bend of the curve.
+
+    Parameters
+    ----------
+    choice : Choice
+        What `laconic.choose` returns.
+    ax : sequence of two Axes, optional
+        The axes to draw on, or an empty figure. By default pyplot makes a figure. The two axes are returned.
+    """
+    if not hasattr(choice, "scree") or not hasattr(choice, "held"):
+        raise TypeError(f"choice must be what laconic.choose returns; a {type(choice).__name__} was given.")
+    if not isinstance(ax, Sequence | np.ndarray):
+        right = axes_for(ax, (9.6, 4.2))
+        right.set_subplotspec(right.figure.add_gridspec(1, 2)[1])
+        ax = right.figure.add_subplot(1, 2, 1), right
+    left, right = ax
+    unit, share = (choice.total / 100, " (% of the total)") if choice.total > 0 else (1.0, "")
+    if choice.scree is None or choice.scree.noise is None:
+        left.set_axis_off()
+        left.text(0, 0.5, "The components were not\ncompared with noise.", transform=left.transAxes)
+    else:
+        numbers = 1 + np.arange(len(choice.scree.variances))
+        left.plot(numbers, choice.scree.variances / unit, color=COLOURS[0], marker="o", label="ordinary components")
+        left.plot(numbers, choice.scree.noise_line / unit, color=GREY, linestyle="--", label="noise: permuted columns")
+        left.set_xlabel("Component")
+        left.set_ylabel(f"Variance{share}")
+        left.set_ylim(bottom=0)
+        left.locator_params(axis="x", integer=True, min_n_ticks=1)
+        left.legend(frameon=False)
+        tidy(left)
+    right.plot(choice.cardinalities, choice.held / unit, color=COLOURS[0], marker=".", label="held together")
+    right.axhline(choice.ordinary / unit, color=GREY, linestyle="--", label="ordinary components")
+    right.plot([choice.bend], choice.held[choice.cardinalities == choice.bend] / unit, linestyle="none", marker=".",
+               markersize=22, markerfacecolor="none", markeredgecolor=INK,
+               label=f"bend: {counted(choice.bend, 'feature')}")  # fmt: skip
+    right.set_xlabel("Cardinality (number of features of each component)")
+    right.set_ylabel(f"Variance{share}")
+    right.set_ylim(bottom=0)
+    right.locator_params(axis="x", integer=True, min_n_ticks=1)
+    right.legend(frameon=False)
+    tidy(right)
+    return np.array([left, right])

@@ -4,20 +4,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich import box
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic.core.arrays import PROVED
-from laconic.core.words import at_least, at_most, counted, percent, percent_reached
+from laconic.core.words import counted, percent
 from laconic.report.sentences import share_of, together
-from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-    from laconic.model.paths import Path
     from laconic.model.stability import Stability
 
 # The width of tables if the output is not a terminal.
@@ -52,6 +48,8 @@ def print_components(model: "SparsePCA", *, noun: str = "column", titles: Mappin
 
     What all components hold together comes last.
     """
+    if model.choice_ is not None:
+        print(f"{model.choice_.reason.replace('feature', noun)}\n")
     tables, loadings = [], model.loadings()
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
@@ -69,42 +67,6 @@ def print_components(model: "SparsePCA", *, noun: str = "column", titles: Mappin
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
         tables.append(Group(Text(title, style="bold"), table, *verdict))
     print_tables([*tables, Group(Text(together(model, noun)))])
-
-
-def path_table(path: "Path") -> Table:
-    """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
-    proved = bool(np.isfinite(path.upper_bounds).any())
-    numbers = ["Columns", "Variance", *(["At most"] if proved else []), "Share"]
-    table = new_table(*numbers, "Columns that enter (+) and leave (-)", numbers=numbers)
-    shares = path.values / (path.total_variance if path.total_variance > 0 else np.nan)
-    before: list[str] = []
-    for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, shares, strict=True):
-        names = path.names(int(k))
-        limit = "" if np.isinf(upper) else "optimal" if upper <= value * (1 + PROVED) else at_most(upper, 5)
-        change = [f"+{name}" for name in names if name not in before]
-        change += [f"-{name}" for name in before if name not in names]
-        more = f", and {len(change) - 6} more" if len(change) > 6 else ""
-        cells = [str(k), at_least(value, 5), *([limit] if proved else []), percent(share), ", ".join(change[:6]) + more]
-        table.add_row(*map(Text, cells))
-        before = names
-    return table
-
-
-def path_summary(path: "Path") -> str:
-    """Return sentences: which cardinalities are optimal, what the others reach, and why the search stopped early."""
-    proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
-    gaps = np.array([solution.gap for solution in path.solutions])
-    lines = []
-    if path.suggested is not None:
-        lines.append(f"Suggested: {counted(path.suggested, 'column')}, the sharpest bend of the curve (convex hull).")
-    if proved.any():
-        lines.append(f"Optimal (proved): {proved.sum()} of {len(proved)} sizes.")
-    if not proved.all() and np.isfinite(gaps).all():
-        others = "All others reach" if proved.any() else "All supports reach"
-        least = percent_reached(gaps[~proved].max())
-        lines.append(f"{others} at least {least} % of the best possible variance (proved).")
-    stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
-    return "\n".join([*lines, *map(str, stopped[-1:])])
 
 
 def stability_tables(found: "Stability") -> list[Group]:
