@@ -23,7 +23,6 @@ from laconic.core.words import at_least, counted, is_whole, percent
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, make
-from laconic.model.bend import sharpest_bend
 from laconic.model.components import NOTHING, explained_variances
 from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
@@ -45,6 +44,11 @@ LEAST_GAIN = 0.3
 NEARLY_ALL = 0.99
 # The fewest rows that are divided into halves.
 FEWEST_ROWS = 20
+# A bend counts only if the step before it is at least this share of the mean step. At the flat end of a curve, ratios
+# of tiny steps say nothing.
+VISIBLE_STEP = 0.3
+# A slope below this share of the steepest is rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +153,7 @@ def choose(
     if joint_of(model) is not None:
         raise ValueError(
             f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
-            "joint=, or take path(model, X).suggested."
+            "joint=, or look at path(model, X)."
         )
     if not (model.cardinality is None or is_whole(model.cardinality) or is_sequence(model.cardinality)):
         raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
@@ -302,8 +306,7 @@ class Together:
             self.add(steps)
             tried = np.array(sorted(self.held), dtype=np.intp)
             held = np.array([self.held[size] for size in tried.tolist()])
-            # The curve begins flat: components of one feature each are none.
-            k = sharpest_bend(tried, held, held[0])
+            k = sharpest_bend(tried, held)
             place = int(np.searchsorted(tried, k))
             near = tried[[max(place - 1, 0), place, min(place + 1, len(tried) - 1)]]
             steps = sorted({int(near[:2].sum()) // 2, int(near[1:].sum()) // 2} - set(self.held))
@@ -323,6 +326,37 @@ class Together:
             found.append(path[int(np.argmax(gains))].vector(self.problem.n_features))
             rule.remove(found[-1])
         return found
+
+
+def sharpest_bend(sizes: Indices, values: Floats) -> int:
+    """Return the cardinality with the sharpest bend of variance against cardinality (CHull).
+
+    At a corner of the upper convex hull of the curve, the slope before it is divided by the slope after it. The largest
+    visible ratio is the sharpest bend. The curve begins flat, one feature earlier: components of one feature each are
+    none. See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers, Behavior Research Methods 45 (2013), 1.
+    """
+    k, v = np.concatenate([[sizes[0] - 1.0], sizes]), np.concatenate([values[:1], values])
+    corners = _upper_hull(k, v)
+    slopes = np.diff(v[corners]) / np.diff(k[corners])
+    if not v[-1] > v[0]:
+        return int(sizes[0])
+    if len(corners) < 3:
+        return int(sizes[-1])
+    visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
+    slopes = np.maximum(slopes, ROUNDING * slopes[0])
+    return int(k[corners[1:-1][visible][np.argmax((slopes[:-1] / slopes[1:])[visible])]])
+
+
+def _upper_hull(x: Floats, y: Floats) -> Indices:
+    corners = [0]
+    for i in range(1, len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
 
 
 def _part(

@@ -17,7 +17,6 @@ from laconic.core.words import at_least, counted, gap_in_tables, is_whole, place
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenvalues
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.bend import bend_of, sharpest_bend
 from laconic.model.components import Found, Search, bounded, components, concluded
 from laconic.model.joint import JointSolution, first_start, solve_together
 from laconic.model.settings import (
@@ -55,7 +54,6 @@ class Path:
     total_variance: float  # the trace of the covariance, before
     feature_names: list[str] | None = None
     certificates: list[Certificate | None] = field(default_factory=list)
-    suggested: int | None = None  # the number of features at the sharpest bend, by the convex hull, if there are three
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
@@ -169,8 +167,6 @@ def path(
     >>> found = path(SparsePCA(), votes, sizes=8)
     >>> found.names(2)
     ['H.R. 3045', 'S. 1307']
-    >>> found.suggested
-    5
     """
     check_settings(model)
     check_count("component", component)
@@ -211,17 +207,13 @@ def _joint_path(model: "SparsePCA", made: Made, monitor: Monitor, last: int | No
             found.append(solve_together(model, made, covariance, problem, [first], search.seed))
         varying = covariance if n == covariance.n_features else SubsetCovariance(covariance, search.varying)
         dense = float(np.maximum(largest_eigenvalues(varying.on_hand(), count), 0.0).sum())
-    sizes = np.arange(least, end + 1)
-    values = np.array([one.value for one in found])
-    before = float(np.sort(covariance.diagonal)[::-1][count : 2 * count].sum()) if least == 1 else float(values[0])
     return Path(
-        sizes,
+        np.arange(least, end + 1),
         found,
         dense,
         covariance.trace,
         None if made.names is None else list(made.names),
         [one.certificate for one in found],
-        sharpest_bend(sizes, values, before) if len(found) > 2 else None,
     )
 
 
@@ -281,15 +273,9 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = bend_of(part, solutions) if len(solutions) > 2 else None
-    path = _path(model, made, found, dense, certified=certified and model.proof is not None)
-    return replace(path, suggested=suggested)
-
-
-def _path(model: "SparsePCA", made: Made, found: list[Found], dense: float, *, certified: bool) -> Path:
-    results = [concluded(one, made, model, certified=certified) for one in found]
+    results = [concluded(one, made, model, certified=certified and model.proof is not None) for one in found]
     return Path(
-        np.array([one.problem.cardinality for one in found], dtype=np.intp),
+        np.array(sizes, dtype=np.intp),
         [solution for solution, _ in results],
         dense,
         made.covariance.trace,

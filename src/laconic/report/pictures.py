@@ -240,8 +240,7 @@ def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
 def path(path: Any, *, ax: "Place" = None) -> "Axes":
     """Draw a path: the variance found and the proved upper bound, against the number of features.
 
-    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
-    features that the path suggests has a ring.
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound.
 
     Parameters
     ----------
@@ -270,11 +269,6 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
             ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="ordinary PCA")
-    if path.suggested in k:
-        ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
-        ax.plot([path.suggested], found[k == path.suggested], linestyle="none", marker=".", markersize=22,
-                markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.2, zorder=5,
-                label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
     ax.set_xlabel("Number of features")
     ax.set_ylabel("Share of the variance (%)" if unit != 1.0 else "Variance")
     values = np.array([0.0, *found, dense / unit])
