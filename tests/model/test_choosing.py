@@ -205,7 +205,7 @@ def test_part_of_the_rows_is_compared_with_noise(monkeypatch, tmp_path):
     choice = choose(rows)
     assert choice.n_components == 2
     assert "better than noise (compared on 600 rows)." in choice.reason
-    assert "better than noise (compared on the first 600 rows)." in choose(written(rows, tmp_path)).reason
+    assert "better than noise (compared on 600 rows)." in choose(written(rows, tmp_path)).reason
 
 
 ERRORS = {

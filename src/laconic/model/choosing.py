@@ -1,10 +1,5 @@
 """Choose the number of components, and of features in each: `choose(model, X)`. A fit without a number does the same.
 
-1. The components that count are the ordinary ones before the first that is no better than noise (parallel analysis).
-2. All get the same number of features: that at the sharpest bend of the variance that they hold together. Features
-   before the bend carry the components, and those after it add little.
-3. A component loses features at its end that add little to it, so it may have fewer than the others.
-
 The components are compared with noise before any sparse one is removed. Sparse components leave some variance of the
 ordinary ones behind, and each further component would find it again.
 """
@@ -57,7 +52,8 @@ class Choice:
 
     n_components: int
     cardinality: list[int]  # the number of features of each component, in order
-    reason: str  # what the components cost, and why they are recommended
+    cost: str  # what the components hold, beside ordinary ones
+    reason: str  # why they are recommended
     prediction: str  # what to take for prediction instead; empty if there are no rows to find out
     cardinalities: Indices = field(repr=False)  # the numbers of features that were tried, for all components alike
     held: Floats = field(repr=False)  # the variance that components with so many features hold together
@@ -69,7 +65,7 @@ class Choice:
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
     def __str__(self) -> str:
-        return f"{self.reason}\n{self.prediction}".strip()
+        return f"{self.cost} {self.reason}\n{self.prediction}".strip()
 
     def __repr__(self) -> str:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self}"
@@ -151,10 +147,8 @@ def choose(
     """
     check_settings(model)
     if joint_of(model) is not None:
-        raise ValueError(
-            f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
-            "joint=, or look at path(model, X)."
-        )
+        finds = f"joint={model.joint!r} finds them together"
+        raise ValueError(f"choose looks at components one after the other, and {finds}; leave out joint=.")
     if not (model.cardinality is None or is_whole(model.cardinality) or is_sequence(model.cardinality)):
         raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
@@ -211,11 +205,11 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
     elsewhere = _held_elsewhere(model, made, len(sizes), tried, monitor) if halves and given is None else None
     if monitor.stopped is not None:
         why += f" The work was stopped early: {monitor.stopped.value}."
-    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why}"
+    cost = _in_words(sizes, held, ordinary, total, free)
     curve = np.array([together.held[size] for size in tried.tolist()])
     prediction = "" if elsewhere is None else _for_prediction(len(sizes), k, tried, elsewhere)
     return Choice(
-        len(sizes), sizes, reason, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
+        len(sizes), sizes, cost, why, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
     )
 
 
@@ -257,8 +251,8 @@ def _for_prediction(count: int, k: int, tried: Indices, elsewhere: Floats) -> st
     beside = "" if size == k else f"; {k}{each} hold {percent(elsewhere[int(np.flatnonzero(tried == k)[0])])}"
     return (
         f"For prediction: {'the same, ' if size == k else ''}{counted(size, 'feature')}{each} hold "
-        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number holds more than "
-        f"{percent(elsewhere.max())}."
+        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number of features "
+        f"holds more than {percent(elsewhere.max())}."
     )
 
 

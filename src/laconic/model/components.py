@@ -21,7 +21,7 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, 
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import ACCURACY, Jointly, each_of, fewest_that_keep, first_start, solve_together
+from laconic.model.joint import ACCURACY, JointSolution, each_of, fewest_that_keep, first_start, solve_together
 from laconic.model.settings import Sizes, forced_places, joint_of, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
@@ -201,9 +201,10 @@ class Components:
 
     solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
     certificates: list[Any]  # one for each component, or one for all that were found together
-    dense_variances: Floats  # of the ordinary component on the same covariance, of the features that were free
+    dense_variances: Floats  # of the ordinary component on the same covariance; NaN if they were found together
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Jointly | None = None  # what is proved of all components, if they were found together
+    together: JointSolution | None = None  # all components, if they were found together
+    uppers: Floats | None = None  # a proved bound on what one like each of these adds to the others
 
 
 def components(
@@ -232,7 +233,8 @@ def components(
         except KeyboardInterrupt:
             if not search.found:
                 raise
-            search.interrupt()
+            for one in search.found:
+                one.stopped = Stop.INTERRUPTED
         return _concluded(search)
 
 
@@ -275,9 +277,8 @@ def _jointly(search: "Search") -> Components:
         whole.stopped = Stop.INTERRUPTED
     problem = search.jointly(ks, whole, total)
     found = solve_together(model, made, search.covariance, problem, [first, *starts], search.seed)
-    together = each_of(found, search.covariance, search.varying)
-    dense = together.dense_variances
-    return Components(together.solutions, [found.certificate], dense, search.covariance, together)
+    solutions, uppers = each_of(found, search.covariance, search.varying)
+    return Components(solutions, [found.certificate], np.full(count, np.nan), search.covariance, found, uppers)
 
 
 @dataclass(eq=False)
@@ -320,11 +321,6 @@ class Search:
         assert question is not None
         sizes = tuple(min(k, one.n_features) for k in cardinalities)
         return JointProblem(one.covariance, question, sizes, total, one.forced, self.model.nonnegative, monitor)
-
-    def interrupt(self) -> None:
-        """Note that the user stopped the work on all components."""
-        for one in self.found:
-            one.stopped = Stop.INTERRUPTED
 
     def find(self) -> None:
         """Find all components. After Ctrl-C those found so far are kept.

@@ -350,9 +350,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.lower_bound_ = np.array([s.value for s in solutions])
         self.upper_bound_ = np.array([s.upper for s in solutions])
         self.verdicts_ = [s.verdict for s in solutions]
-        if found.together is not None:
-            self.upper_bound_ = found.together.uppers
-            self.verdicts_ = [found.together.whole.verdict] * len(solutions)
+        if found.together is not None and found.uppers is not None:
+            self.upper_bound_, self.verdicts_ = found.uppers, [found.together.verdict] * len(solutions)
         self.gap_ = np.array([relative_gap(*pair) for pair in zip(self.lower_bound_, self.upper_bound_, strict=True)])
         variances = explained_variances(covariance, self.components_)
         self.total_variance_ = covariance.trace
@@ -375,7 +374,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         dense = max(dense, held) if np.isfinite(dense) else np.nan
         upper = float(self.upper_bound_[0]) if self.n_components_ == 1 else np.inf
         if found.together is not None:
-            upper = max(found.together.whole.upper, held)
+            upper = max(found.together.upper, held)
         return Together(len(np.unique(np.concatenate(self.supports_))), held, dense, upper)
 
     def __sklearn_tags__(self) -> Any:
@@ -499,8 +498,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data are projected on their span; raw_variance, z'Sz, in which variance that two components share is counted
         twice; qr_variance, the variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani
         2006), NaN if S is not semidefinite; share, the variance as a share of the total; dense_variance, that of the
-        ordinary component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
-        verdict, what is proved, in words; method and note, how it was found.
+        ordinary component in the same matrix, NaN with `joint`; the bounds lower and upper; gap, which is 0 for an
+        optimal component; verdict, what is proved, in words; method and note, how it was found.
         """
         from laconic.report.sentences import together
 

@@ -16,8 +16,7 @@ from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Stop, warn
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, counted, held_at_least_in_words, scope_of, several_in_words
-from laconic.covariance import Covariance, largest_eigenpair, largest_eigenpairs
-from laconic.covariance.deflation import Deflation
+from laconic.covariance import Covariance, largest_eigenpairs
 from laconic.covariance.make import Made
 from laconic.proof import Certificate, certify
 from laconic.proof.certificate import lower_of
@@ -59,11 +58,6 @@ class JointSolution:
         return np.unique(np.concatenate(self.supports))
 
     @property
-    def loadings(self) -> Floats:
-        """The root of the sum of squared loadings of each of these features."""
-        return np.asarray(np.linalg.norm(self.vectors[:, self.support], axis=0))
-
-    @property
     def gap(self) -> float:
         """(upper - lower) / lower."""
         return relative_gap(self.value, self.upper)
@@ -74,16 +68,6 @@ class JointSolution:
         several = several_in_words(self.question, self.cardinalities, self.total)
         ending = "" if self.status is Status.OPTIMAL else f" {self.status}"
         return held_at_least_in_words(several, self.gap, self.scope) + ending
-
-
-@dataclass(frozen=True, eq=False)
-class Jointly:
-    """Components that were found together, and each of them beside the others."""
-
-    whole: JointSolution
-    solutions: list[Solution]  # on all features; the value of each is what it adds to the others
-    uppers: Floats  # for each component, a proved bound on what one like it may add to the others
-    dense_variances: Floats  # what an ordinary component would add to the others
 
 
 def first_start(variances: Floats, sizes: Sequence[int], found: Sequence[Floats] = ()) -> Floats:
@@ -212,40 +196,32 @@ def _found(part: JointProblem, starts: Sequence[Floats], seed: int) -> Floats:
     return Span(seed=seed).solve(one, part.cardinalities, *found)
 
 
-def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> Jointly:
-    """Look at each component beside the others. `features` are those that vary, of `covariance` on all."""
+def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> tuple[list[Solution], Floats]:
+    """Return each component, with what it adds to the others, and a proved bound on what one like it may add.
+
+    `features` are those that vary, of `covariance` on all.
+    """
     own = features if covariance.at_hand is None else np.intersect1d(features, covariance.at_hand)
     part = covariance if len(own) == covariance.n_features else covariance.part(own)
-    added, dense = _given_others(part, np.ascontiguousarray(whole.vectors[:, own].T))
+    added = _given_others(part, np.ascontiguousarray(whole.vectors[:, own].T))
     uppers = np.maximum(_bounded_given_others(covariance, whole), added)
     same: dict[str, Any] = {"method": whole.question, "reason": whole.reason, "scope": whole.scope}
     solutions = [
         Solution(support, z[support], float(value), whole.status, **same)
         for support, z, value in zip(whole.supports, whole.vectors, added, strict=True)
     ]
-    return Jointly(whole, solutions, uppers, dense)
+    return solutions, uppers
 
 
-def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
-    """Return what each component adds to the span of the others, and what an ordinary component would add.
-
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA. What an orthonormal
-    component adds is its own variance.
-    """
+def _given_others(covariance: Covariance, vectors: Floats) -> Floats:
+    """Return what each component adds to the span of the others. If they are orthonormal, it is its own variance."""
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
-    added, dense = [], []
+    added = []
     for t in range(vectors.shape[1]):
         others = np.arange(vectors.shape[1]) != t
-        basis, image = basis_of_span(vectors[:, others], images[:, others])
-        middle = basis.T @ image
-        added.append(whole - float(middle.trace()))
-        deflation = Deflation(covariance, "projection")
-        for q in basis.T:
-            deflation.remove(np.ascontiguousarray(q))
-        dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
-    # An ordinary component adds no less than one with few features; its computed value is accurate to a few digits.
-    return np.array(added), np.maximum(np.array(dense), added)
+        added.append(whole - float(np.einsum("ij,ij->", *basis_of_span(vectors[:, others], images[:, others]))))
+    return np.array(added)
 
 
 def _bounded_given_others(covariance: Covariance, whole: JointSolution) -> Floats:

@@ -308,20 +308,16 @@ def choice(choice: Any, *, ax: Any = None) -> Any:
         left.plot(numbers, choice.scree.variances / unit, color=COLOURS[0], marker="o", label="ordinary components")
         left.plot(numbers, choice.scree.noise_line / unit, color=GREY, linestyle="--", label="noise: permuted columns")
         left.set_xlabel("Component")
-        left.set_ylabel(f"Variance{share}")
-        left.set_ylim(bottom=0)
-        left.locator_params(axis="x", integer=True, min_n_ticks=1)
-        left.legend(frameon=False)
-        tidy(left)
     right.plot(choice.cardinalities, choice.held / unit, color=COLOURS[0], marker=".", label="held together")
     right.axhline(choice.ordinary / unit, color=GREY, linestyle="--", label="ordinary components")
     right.plot([choice.bend], choice.held[choice.cardinalities == choice.bend] / unit, linestyle="none", marker=".",
                markersize=22, markerfacecolor="none", markeredgecolor=INK,
                label=f"bend: {counted(choice.bend, 'feature')}")  # fmt: skip
     right.set_xlabel("Cardinality (number of features of each component)")
-    right.set_ylabel(f"Variance{share}")
-    right.set_ylim(bottom=0)
-    right.locator_params(axis="x", integer=True, min_n_ticks=1)
-    right.legend(frameon=False)
-    tidy(right)
+    for one in (left, right) if left.axison else (right,):
+        one.set_ylabel(f"Variance{share}")
+        one.set_ylim(bottom=0)
+        one.locator_params(axis="x", integer=True, min_n_ticks=1)
+        one.legend(frameon=False)
+        tidy(one)
     return np.array([left, right])
