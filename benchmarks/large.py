@@ -202,7 +202,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "verify": ("Checking a certificate", in_passes),
     "workers": ("Two workers", workers),
     "growth": ("Growth", growth.table),
-    "dense": ("Dense components of the same data", dense_pca.table),
+    "dense": ("Ordinary components of the same data", dense_pca.table),
 }
 
 

@@ -103,7 +103,7 @@ def compare(name: str, r: int, alpha: float) -> dict[str, Any]:
 
 def plain_table() -> str:
     lines = [
-        '| data, standardised | k | scikit-learn | one after the other | `joint="span"` | dense PCA | proved limit |',
+        '| data, scaled | k | scikit-learn | one after the other | `joint="span"` | ordinary PCA | proved limit |',
         "|---|---|---|---|---|---|---|",
     ]
     for name, alphas in PLAIN.items():
@@ -117,7 +117,7 @@ def plain_table() -> str:
 def grid_table() -> str:
     lines = [
         "| data | rows x columns | cases | below scikit-learn | below one after the other | gain on scikit-learn, "
-        "median (most) | gain on one after the other | of dense PCA, median | time / scikit-learn's, median (most) |",
+        "median (most) | gain on one after the other | of ordinary PCA | time / scikit-learn's, median (most) |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in SETS:

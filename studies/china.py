@@ -196,8 +196,8 @@ def _statements(f):
             if min(at) < -1e-9
             else "agrees"
             if max(at) < 0.1
-            else "differs because the margin is large on these articles. Their dense component mixes several subjects, "
-            "and the thresholded component mixes them, too.",
+            else "differs because the margin is large on these articles. Their ordinary component mixes several "
+            "subjects, and the thresholded component mixes them, too.",
         ),
         (
             "DSPCA chooses *united, states* at k = 2, and words about one subject at larger k. (At k = 14 the paper "
@@ -255,7 +255,7 @@ def _plot_variance(ours, theirs, upper):
     left.plot(
         k, theirs, color=common.COLOURS[2], marker="s", markersize=4, markerfacecolor="white", label="thresholded PCA"
     )
-    left.set_ylabel("Variance explained (% of the dense component)")
+    left.set_ylabel("Variance explained (% of the ordinary component)")
     left.legend(loc="upper left", frameon=False)
     left.set_ylim(0, 1.12 * upper.max())
     right.axhline(0, color=common.INK, linewidth=0.8)

@@ -69,7 +69,7 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Components of several cardinalities, largest variance found and proved bound of each; `dense` is that of PCA."""
+    """Components of several cardinalities, the largest variance found and its proved bound; `dense`: ordinary PCA."""
 
     sizes: np.ndarray
     supports: list
@@ -147,7 +147,7 @@ def penalized(S, penalties):
 
 
 def fewest(S, share, **settings):
-    """Return how many features keep a share of the dense component's variance, the fewest found."""
+    """Return how many features keep a share of the ordinary component's variance, the fewest found."""
     return len(SparsePCA(cardinality=float(share), proof=None, **settings).fit_covariance(S).supports_[0])
 
 
@@ -232,7 +232,7 @@ def legend_below(figure, axes, columns):
 
 
 def draw_curve(ax, curve, noun):
-    """Draw the share of the dense variance against the cardinality, with the bound."""
+    """Draw the share of the ordinary component's variance against the cardinality, with the bound."""
     share, upper = 100 * curve.values / curve.dense, 100 * np.minimum(curve.uppers / curve.dense, 1)
     proved = curve.gaps <= PROVED
     ax.fill_between(
@@ -244,7 +244,7 @@ def draw_curve(ax, curve, noun):
             ax.plot(curve.sizes[which], share[which], "o", markersize=4, markerfacecolor=face, label=label,
                     markeredgecolor=COLOURS[0], zorder=4)  # fmt: skip
     ax.set_xlabel(f"Cardinality (number of {noun}s)")
-    ax.set_ylabel("Variance explained (% of the dense component)")
+    ax.set_ylabel("Variance explained (% of the ordinary component)")
     ax.set_ylim(0, 104)
 
 
@@ -267,7 +267,7 @@ def plot_curves(curve, penalties, supports, *, noun, marked):
 
 
 def plot_planes(dense, sparse, groups, labels, names):
-    """Draw rows in the plane of two dense and of two sparse components.
+    """Draw rows in the plane of two ordinary and of two sparse components.
 
     `dense` and `sparse` are scores, `groups` says the group of each row, `labels` has the rows to name by place, and
     `names` are the names of the four axes.

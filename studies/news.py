@@ -1,7 +1,7 @@
 """20 newsgroups: 100 words in 16,242 postings (section 4.1 of the paper).
 
 The paper finds three components by DSPCA with a penalty, each with as many words as explain 90 % of the variance of the
-dense component. It does not say which deflation it uses, nor whether it computes the loadings again on the words
+ordinary component. It does not say which deflation it uses, nor whether it computes the loadings again on the words
 chosen. With Hotelling's deflation and new loadings we find the words in the paper's order, so this study uses both.
 """
 
@@ -31,7 +31,7 @@ SIZES = [len(column) for column in PAPER_WORDS]
 # The newsgroups of the paper's topics: politics and religion, computers, science.
 PAPER_TOPICS = ["talk.*", "comp.*", "sci.*"]
 ORDINALS = ("1st", "2nd", "3rd")
-# The paper's rule: a sparse component keeps at least this share of the dense component's variance.
+# The paper's rule: a sparse component keeps at least this share of the ordinary component's variance.
 RULE = 0.9
 # Draw one posting in 8. More points would cover each other.
 THIN = 8
@@ -40,8 +40,8 @@ THIN = 8
 def components_by_penalty(S, kind, sizes, steps):
     """Find components of given sizes by DSPCA with a range of penalties, as the paper does.
 
-    Returns the components, and for each its share of the dense variance, the matrix it was found in, and the size and
-    share at every penalty tried.
+    Returns the components, and for each its share of the ordinary component's variance, the matrix it was found in,
+    and the size and share at every penalty tried.
     """
     penalties = np.geomspace(4e-3, 7e-2, steps) * S.diagonal().max()
     components, shares, matrices, tried = [], [], [], []
@@ -65,7 +65,7 @@ def components_by_penalty(S, kind, sizes, steps):
 
 
 def components_by_rule(S, kind, last, *, proof):
-    """Find the components with the fewest words that keep 90 % of the dense variance, of at most `last` words.
+    """Find the components with the fewest words that keep 90 % of the ordinary one's variance, of at most `last` words.
 
     `proof` is None, "fast", or "tight", which also decides whether one word fewer is enough. Returns the components,
     the curve of variance against cardinality for each, and bounds on the share with one word fewer.
@@ -216,7 +216,7 @@ def _statements(f):
             "agrees" if f["components_for_90"] > n / 2 else "differs because few components explain 90 %.",
         ),
         (
-            "The three dense components use all words, so the axes of the projection have no clear meaning.",
+            "The three ordinary components use all words, so the axes of the projection have no clear meaning.",
             f"{common.listed(f['dense_words'])} of {n} words have a loading above one thousandth of the largest.",
             "agrees" if min(f["dense_words"]) > 0.9 * n else "differs because many loadings are close to zero.",
         ),
@@ -224,8 +224,8 @@ def _statements(f):
             f"DSPCA with a range of penalties, then deflation, gives {common.listed(SIZES)} words. (The caption of one "
             "figure says 26, 30 and 10. The table of words shows that the first two numbers are exchanged there.)",
             f"Some penalties give {common.listed([len(w) for w in f['words']])} words. The components then keep "
-            f"{common.listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the dense "
-            "components.",
+            f"{common.listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the "
+            "ordinary components.",
             "agrees" if [len(w) for w in f["words"]] == SIZES else "differs because no penalty gives these numbers.",
         ),
         (
@@ -242,7 +242,7 @@ def _statements(f):
             else "differs because the accuracy of the relaxation is not the paper's.",
         ),
         (
-            "A small number of words explains more than 90 % of the variance of the corresponding dense component.",
+            "A small number of words explains more than 90 % of the variance of the corresponding ordinary component.",
             f"{common.listed(f['rule_cardinalities'])} words explain {kept} %. "
             + (
                 f"With one word fewer, at most {fewer} % are possible (proved)."
@@ -272,11 +272,11 @@ def _statements(f):
             f"differs because by this count {common.listed(other)}." if other else "agrees",
         ),
         (
-            "Sparse components show the data nearly as well as dense ones.",
-            f"Three sparse components explain {100 * f['sparse_span']:.1f} % of the variance, three dense ones "
+            "Sparse components show the data nearly as well as ordinary ones.",
+            f"Three sparse components explain {100 * f['sparse_span']:.1f} % of the variance, three ordinary ones "
             f"{total[2]:.1f} %. The share of the projected variance that is between the four groups is "
             f"{100 * f['between']['sparse']:.0f} % for the sparse and {100 * f['between']['dense']:.0f} % for the "
-            "dense components.",
+            "ordinary components.",
             "agrees" if f["sparse_span"] > 0.85 * f["cumulative"][2] else "differs because much variance is lost.",
         ),
         (

@@ -121,7 +121,7 @@ def _statements(votes, f):
             "differs because the 109th Senate met in 2005 and 2006. The bills are the paper's.",
         ),
         (
-            "In the plane of two dense components the parties are almost perfectly separated.",
+            "In the plane of two ordinary components the parties are almost perfectly separated.",
             wrong["dense"],
             "agrees" if len(f["misplaced"]["dense"]) < 10 else "differs because many senators are on the wrong side.",
         ),
@@ -138,7 +138,7 @@ def _statements(votes, f):
         ),
         (
             "The first sparse component is S. 1932, S.Con.Res. 83, S. 3930, S. 403 and S. 397.",
-            f"{', '.join(f['first'])}: {100 * f['shares'][4]:.1f} % of the dense component's variance.",
+            f"{', '.join(f['first'])}: {100 * f['shares'][4]:.1f} % of the ordinary component's variance.",
             _verdict(set(f["first"]) == FIRST, f["gaps"][0], f"of all {comb(48, 5):,} sets of five"),
         ),
         (

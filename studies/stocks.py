@@ -58,7 +58,7 @@ def run(*, quick=False, seed=0):
     market = centred.mean(axis=1)
     pure = sorted((len(s), bool(financial[s].all())) for s in supports)
     largest = max(size for size, only in pure if only)
-    common.say("90 % of the dense component")
+    common.say("90 % of the ordinary component")
     facts = {
         "shape": stocks.prices.shape,
         "sectors": len(set(sectors)),
@@ -194,7 +194,7 @@ def _first_statements(f):
             "agrees",
         ),
         (
-            "Almost 300 stocks are needed for 90 % of the dense component's variance.",
+            "Almost 300 stocks are needed for 90 % of the ordinary component's variance.",
             f"We find {f['ninety']} stocks. The best 300 that we find have {100 * f['shares'][300]:.1f} %. At most "
             f"{100 * limit:.1f} % are possible with 300 (proved). {beyond}",
             "differs because the stocks and prices are not the paper's. We do not know which difference matters. In "
@@ -262,7 +262,7 @@ def _plane_statements(f):
     ranges = list(zip(f["dense_ranges"], f["sparse_ranges"], strict=True))
     return [
         (
-            "Two dense components explain more variance. The larger range of their axes shows this.",
+            "Two ordinary components explain more variance. The larger range of their axes shows this.",
             f"They explain {100 * f['dense_variance']:.1f} % of the total variance, the sparse ones "
             f"{100 * f['sparse_variance']:.1f} %. Ranges of the scores, dense and sparse, for the first and the second "
             f"component: {', '.join(f'{d:.2f} and {s:.2f}' for d, s in ranges)}.",
