@@ -89,8 +89,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the ordinary component's variance. So 1 is a count,
         and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. By default
-        the number is the one that `laconic.choose` recommends: at the bend of the variance that all components hold
-        together, without features that add little.
+        the numbers are those that `laconic.choose` recommends.
     method : str or Solver, default="auto"
         How to search: a solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",

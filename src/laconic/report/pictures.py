@@ -27,8 +27,6 @@ MOST_COMPONENTS = 12
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
-# Above this many points of a curve their markers are small.
-MANY_POINTS = 40
 
 
 def loadings(
@@ -263,10 +261,9 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
         ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
-    size = 5.0 if len(k) <= MANY_POINTS else 3.0
     for which, face, words in ((proved, COLOURS[0], "found, optimal (proved)"), (~proved, "white", "found")):
         if which.any():
-            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
+            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=4.0, markerfacecolor=face,
                     markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="ordinary PCA")
     ax.set_xlabel("Number of features")

@@ -75,8 +75,7 @@ def stability_tables(found: "Stability") -> list[Group]:
     for number in range(1, len(found.components) + 1):
         rows = frame[frame["component"] == number]
         table = new_table("Column", "Frequency", "Chosen from all rows", numbers=["Frequency"])
-        shown = rows[:MOST_ROWS]
-        for feature, frequency, inside in zip(shown["feature"], shown["frequency"], shown["in_support"], strict=True):
+        for _, feature, frequency, inside in rows[:MOST_ROWS].itertuples(index=False):
             table.add_row(Text(str(feature)), Text(percent(frequency)), "yes" if inside else "no")
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
