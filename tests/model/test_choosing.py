@@ -10,6 +10,7 @@ from helpers import given
 from laconic import SparsePCA, certify, noise, path, stability
 from laconic import choose as choose_of
 from laconic.core.monitor import Stop
+from laconic.core.words import counted
 from laconic.data import open_source
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model import noise as noise_module
@@ -71,7 +72,7 @@ def test_planted_components_are_counted(count):
     choice = choose(several(count, 10 + count))
     assert choice.n_components == choice.scree.n_above_noise == count
     assert choice.cardinality == [6] * count
-    assert f"{count} ordinary component" in choice.reason
+    assert f"{counted(count, 'component')} of ordinary PCA" in choice.reason
 
 
 def test_more_columns_than_are_looked_at():

@@ -211,7 +211,7 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
         len(sizes),
         sizes,
         cost,
-        f"{why}.",
+        why + ".",
         prediction,
         tried,
         curve,
@@ -336,8 +336,9 @@ def sharpest_bend(sizes: Indices, values: Floats) -> int:
     """Return the cardinality with the sharpest bend of variance against cardinality (CHull).
 
     At a corner of the upper convex hull of the curve, the slope before it is divided by the slope after it. The largest
-    visible ratio is the sharpest bend; of bends that are nearly as sharp, the first is taken. The curve begins flat, one
-    feature earlier: components of one feature each are none. See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers, Behavior Research Methods 45 (2013), 1.
+    visible ratio is the sharpest bend. Of bends that are nearly as sharp, the first is taken. The curve begins flat,
+    one feature earlier: components of one feature each are none. See Ceulemans and Kiers (2006), and Wilderjans,
+    Ceulemans and Meers, Behavior Research Methods 45 (2013), 1.
     """
     k, v = np.concatenate([[sizes[0] - 1.0], sizes]), np.concatenate([values[:1], values])
     corners = _upper_hull(k, v)
