@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
-from laconic import SparsePCA, read_table
+from laconic import SparsePCA, choose, read_table
 from laconic.core import Hint
 from laconic.datasets import load_pitprops, load_senate109
 
@@ -254,3 +254,12 @@ def test_a_mark_of_missing_values(mark, settings, tmp_path):
 def test_no_marks(values):
     X = survey().assign(x=np.array(values, dtype=float)[:500])
     assert not any("missing" in hint for hint in hints(X, forced_in=["x"]))
+
+
+def test_choose_gives_the_hint_about_units_too():
+    X = pd.DataFrame(MIXED["flights"])
+    with pytest.warns(Hint, match="seem to be in different units"):
+        choose(SparsePCA(), X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Hint)
+        choose(SparsePCA(scale=True), X)

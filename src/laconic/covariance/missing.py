@@ -226,7 +226,13 @@ class PresentValues(Screening):
         """Say in a sentence each if rows are left out, or EM used a ridge, or did not converge."""
         if missing.rows:
             left_out = f"{missing.rows:,} of {self.first.n_rows:,}"
-            warn(f"Rows of {self.source.name} with missing values are left out: {left_out}.", Note)
+            place, names = int(missing.counts.argmax()), self.source.feature_names
+            most = f"column {place}" if names is None else repr(names[place])
+            warn(
+                f"Rows of {self.source.name} with missing values are left out: {left_out}; {missing.counts[place]:,} "
+                f"have none for {most}.",
+                Note,
+            )
         if missing.ridge:
             warn(
                 f"{self.source.name} has no maximum-likelihood covariance, because it has too few rows or columns that "

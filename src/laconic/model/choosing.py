@@ -13,12 +13,13 @@ import pandas as pd
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop, threads_for
+from laconic.core.monitor import Hint, Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least, counted, is_whole, percent
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, make
 from laconic.model.components import NOTHING, explained_variances
+from laconic.model.hints import hints_of_units
 from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
 from laconic.model.resampling import recipe_again
@@ -155,16 +156,19 @@ def choose(
         raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         made = made_of(model, X, covariance, sample_weight, monitor)
-        return _choice(model, made, monitor, halves=True)
+        choice, z = _choice(model, made, monitor, halves=True)
+    for hint in [] if model.scale else hints_of_units(made, z):
+        warn(hint, Hint)
+    return choice
 
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    return _choice(model, made, monitor.part(2))
+    return _choice(model, made, monitor.part(2))[0]
 
 
-def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = False) -> Choice:
-    """Return the recommendation. With `halves` it says what to take for prediction, too."""
+def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = False) -> tuple[Choice, Floats]:
+    """Return the recommendation, and its first component. With `halves` it says what to take for prediction, too."""
     given, count, scree = model.cardinality, model.n_components, None
     if count is None and is_sequence(given):
         count = len(given)
@@ -207,21 +211,10 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
     cost = _in_words(sizes, held, ordinary, total, made.covariance.n_features)
     curve = np.array([together.held[size] for size in tried.tolist()])
     prediction = "" if elsewhere is None else _for_prediction(sizes, tried, elsewhere)
-    return Choice(
-        len(sizes),
-        sizes,
-        cost,
-        why + ".",
-        prediction,
-        tried,
-        curve,
-        elsewhere,
-        k,
-        ordinary,
-        total,
-        scree,
-        monitor.stopped,
-    )
+    found = (len(sizes), sizes, cost, why + ".", prediction)
+    z = np.zeros(made.covariance.n_features)
+    z[features] = vectors[0]
+    return Choice(*found, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped), z
 
 
 def _counted(scree: Scree, made: Made) -> tuple[int, str]:

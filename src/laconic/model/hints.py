@@ -78,15 +78,9 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
         far = times > FAR_LARGER
         alone = list(_alone(model, covariance, varying, {*ids, *marked}, label)) if far or kinds != "decimals" else []
         hints += alone
-        first, variances = model.supports_[0], covariance.diagonal[varying]
-        explained = ids or alone or len(first) == 1 or not marked.isdisjoint(first.tolist())
-        if times > LARGER and not explained and (kinds == "several" or (far and kinds != "counts")):
-            largest = first[np.argmax(np.abs(model.components_[0, first]))]
-            hints.append(
-                f"The columns seem to be in different units: their variances go from {variances.min():.3g} to "
-                f"{variances.max():.3g}, and component 1 follows large ones, such as that of {label.quoted(largest)}; "
-                "if the units differ, give scale=True (--scale)."
-            )
+        first = model.supports_[0]
+        if not (ids or alone or len(first) == 1 or not marked.isdisjoint(first.tolist())):
+            hints += _of_units(times, kinds, model.components_[0], covariance.diagonal[varying], label)
     # In sparse rows the most common value is zero.
     columns = values if values is not None or not n_rows else sp.csc_array(made.rows[:, used])
     differing = _rows_that_differ(columns) if n_rows else None
@@ -97,6 +91,24 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
     if not hints and scree is not None and scree.noise is not None and not scree.n_above_noise:
         hints.append("No component is better than noise, so the one that is kept may mean nothing.")
     return hints
+
+
+def hints_of_units(made: Made, z: Floats) -> list[str]:
+    """Return the hint about different units, if there is one, about a component that was found without scaling."""
+    varying = np.flatnonzero(~made.constant)
+    variances = made.covariance.diagonal[varying]
+    times, kinds = _units(z[varying] ** 2, variances, made, varying)
+    return _of_units(times, kinds, z, variances, _Label(made))
+
+
+def _of_units(times: float, kinds: str, z: Floats, variances: Floats, label: "_Label") -> list[str]:
+    if times <= LARGER or not (kinds == "several" or (times > FAR_LARGER and kinds != "counts")):
+        return []
+    return [
+        f"The columns seem to be in different units: their variances go from {variances.min():.3g} to "
+        f"{variances.max():.3g}, and component 1 follows large ones, such as that of "
+        f"{label.quoted(int(np.argmax(np.abs(z))))}; if the units differ, give scale=True (--scale)."
+    ]
 
 
 class _Label:

@@ -86,6 +86,8 @@ def sparse_pca(
     >>> bool(laconic.verify(certificate, cells))
     True
     """
+    if "n_components" in settings:
+        raise TypeError("n_components is called n_comps here, as in scanpy; give n_comps=.")
     model = SparsePCA(n_comps, cardinality=cardinality, **settings)  # an unknown setting is an error, before any work
     target = adata.copy() if copy else adata
     source = open_anndata(target, layer=layer)

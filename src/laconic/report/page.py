@@ -163,6 +163,8 @@ def content_of(
     the table that were not used, and `made` the covariance that the model was fitted to, if it is at hand. If a curve
     meets a better set for a component, the model has it afterwards.
     """
+    if not reading and isinstance(X, str | PathLike):
+        reading = repr(Path(X).name)
     check_time_limit(time_limit)
     _check(model, X, color, labels, stability)
     data, points = None, None
