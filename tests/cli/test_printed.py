@@ -284,6 +284,7 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     pd.DataFrame(X, columns=[f"q{i}" for i in range(6)]).to_csv(csv, index=False)
     line = last_line("fit", csv, *blocks)
     assert "survey.csv has" in line
+    assert "column 'q" in line
     assert "set missing to pairwise, em or drop" in line
     result = done("fit", csv, "-k", "3,2", "--missing", way, "--out", out, *blocks)
     said = {"pairwise": "Each pair of columns was compared", "em": "(EM, a normal", "drop": "were left out: 26."}[way]
