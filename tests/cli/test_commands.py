@@ -19,7 +19,7 @@ VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 def test_choose_prints_the_recommendation_and_writes_the_rest(csv, table, tmp_path):
     out = tmp_path / "out"
     text = done("choose", csv, "--out", out).stdout
-    assert text.startswith(f"{choose(SparsePCA(), table)}\n\nNext: laconic fit ")
+    assert text.startswith(str(choose(SparsePCA(), table)).replace("feature", "column") + "\n\nNext: laconic fit ")
     assert pd.read_csv(out / "choose.csv")["bend"].sum() == 1
     assert {file.name for file in out.iterdir()} == {"choose.csv", "choose.png", "command-choose.txt"}
 

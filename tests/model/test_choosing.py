@@ -10,6 +10,7 @@ from helpers import given
 from laconic import SparsePCA, certify, noise, path, stability
 from laconic import choose as choose_of
 from laconic.core.monitor import Stop
+from laconic.data import open_source
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model import noise as noise_module
 from laconic.model.bend import sharpest_bend
@@ -114,7 +115,7 @@ def test_noise_is_said_to_be_noise():
     assert choice.scree.n_above_noise == 0
     assert choice.n_components == 1
     assert "No component is better than noise; one is kept" in choice.reason
-    with pytest.warns(UserWarning, match="No component is better than noise; one is kept"):
+    with pytest.warns(UserWarning, match="No component is better than noise, so the one that is kept"):
         assert SparsePCA().fit(NOISE).n_components_ == 1
 
 
@@ -214,7 +215,10 @@ def test_part_of_the_rows_is_compared_with_noise(monkeypatch, tmp_path):
     choice = choose(rows)
     assert choice.n_components == 2
     assert "better than noise (compared on 600 rows)." in choice.reason
-    assert "better than noise (compared on the first 600 rows)." in choose(written(rows, tmp_path)).reason
+    assert (
+        "better than noise (compared on the first 600 rows)."
+        in choose(open_source(written(rows, tmp_path), blocks=True)).reason
+    )
 
 
 ERRORS = {

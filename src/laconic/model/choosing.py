@@ -18,7 +18,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Hint, Monitor, Stop, threads_for, warn
+from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.core.words import at_least, counted, is_whole, percent
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
@@ -160,10 +160,7 @@ def choose(
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    choice = _choice(model, made, monitor.part(2))
-    if choice.scree is not None and choice.scree.noise is not None and not choice.scree.n_above_noise:
-        warn(choice.reason, Hint)
-    return choice
+    return _choice(model, made, monitor.part(2))
 
 
 def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = False) -> Choice:
