@@ -1,10 +1,5 @@
 """Choose the number of components, and of features in each: `choose(model, X)`. A fit without a number does the same.
 
-1. The components that count are the ordinary ones before the first that is no better than noise (parallel analysis).
-2. All get the same number of features: that at the sharpest bend of the variance that they hold together. Features
-   before the bend carry the components, and those after it add little.
-3. A component loses features at its end that add little to it, so it may have fewer than the others.
-
 The components are compared with noise before any sparse one is removed. Sparse components leave some variance of the
 ordinary ones behind, and each further component would find it again.
 """
@@ -23,7 +18,6 @@ from laconic.core.words import at_least, counted, is_whole, percent
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, make
-from laconic.model.bend import sharpest_bend
 from laconic.model.components import NOTHING, explained_variances
 from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
@@ -45,6 +39,11 @@ LEAST_GAIN = 0.3
 NEARLY_ALL = 0.99
 # The fewest rows that are divided into halves.
 FEWEST_ROWS = 20
+# A bend counts only if the step before it is at least this share of the mean step. At the flat end of a curve, ratios
+# of tiny steps say nothing.
+VISIBLE_STEP = 0.3
+# A slope below this share of the steepest is rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,8 @@ class Choice:
 
     n_components: int
     cardinality: list[int]  # the number of features of each component, in order
-    reason: str  # what the components cost, and why they are recommended
+    cost: str  # what the components hold, beside ordinary ones
+    reason: str  # why they are recommended
     prediction: str  # what to take for prediction instead; empty if there are no rows to find out
     cardinalities: Indices = field(repr=False)  # the numbers of features that were tried, for all components alike
     held: Floats = field(repr=False)  # the variance that components with so many features hold together
@@ -65,7 +65,7 @@ class Choice:
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
     def __str__(self) -> str:
-        return f"{self.reason}\n{self.prediction}".strip()
+        return f"{self.cost} {self.reason}\n{self.prediction}".strip()
 
     def __repr__(self) -> str:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self}"
@@ -147,10 +147,8 @@ def choose(
     """
     check_settings(model)
     if joint_of(model) is not None:
-        raise ValueError(
-            f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
-            "joint=, or take path(model, X).suggested."
-        )
+        finds = f"joint={model.joint!r} finds them together"
+        raise ValueError(f"choose looks at components one after the other, and {finds}; leave out joint=.")
     if not (model.cardinality is None or is_whole(model.cardinality) or is_sequence(model.cardinality)):
         raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
@@ -204,11 +202,11 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
     elsewhere = _held_elsewhere(model, made, len(sizes), tried, monitor) if halves and given is None else None
     if monitor.stopped is not None:
         why += f" The work was stopped early: {monitor.stopped.value}."
-    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why}"
+    cost = _in_words(sizes, held, ordinary, total, free)
     curve = np.array([together.held[size] for size in tried.tolist()])
     prediction = "" if elsewhere is None else _for_prediction(len(sizes), k, tried, elsewhere)
     return Choice(
-        len(sizes), sizes, reason, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
+        len(sizes), sizes, cost, why, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
     )
 
 
@@ -250,8 +248,8 @@ def _for_prediction(count: int, k: int, tried: Indices, elsewhere: Floats) -> st
     beside = "" if size == k else f"; {k}{each} hold {percent(elsewhere[int(np.flatnonzero(tried == k)[0])])}"
     return (
         f"For prediction: {'the same, ' if size == k else ''}{counted(size, 'feature')}{each} hold "
-        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number holds more than "
-        f"{percent(elsewhere.max())}."
+        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number of features "
+        f"holds more than {percent(elsewhere.max())}."
     )
 
 
@@ -299,8 +297,7 @@ class Together:
             self.add(steps)
             tried = np.array(sorted(self.held), dtype=np.intp)
             held = np.array([self.held[size] for size in tried.tolist()])
-            # The curve begins flat: components of one feature each are none.
-            k = sharpest_bend(tried, held, held[0])
+            k = sharpest_bend(tried, held)
             place = int(np.searchsorted(tried, k))
             near = tried[[max(place - 1, 0), place, min(place + 1, len(tried) - 1)]]
             steps = sorted({int(near[:2].sum()) // 2, int(near[1:].sum()) // 2} - set(self.held))
@@ -320,6 +317,37 @@ class Together:
             found.append(path[int(np.argmax(gains))].vector(self.problem.n_features))
             rule.remove(found[-1])
         return found
+
+
+def sharpest_bend(sizes: Indices, values: Floats) -> int:
+    """Return the cardinality with the sharpest bend of variance against cardinality (CHull).
+
+    At a corner of the upper convex hull of the curve, the slope before it is divided by the slope after it. The largest
+    visible ratio is the sharpest bend. The curve begins flat, one feature earlier: components of one feature each are
+    none. See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers, Behavior Research Methods 45 (2013), 1.
+    """
+    k, v = np.concatenate([[sizes[0] - 1.0], sizes]), np.concatenate([values[:1], values])
+    corners = _upper_hull(k, v)
+    slopes = np.diff(v[corners]) / np.diff(k[corners])
+    if not v[-1] > v[0]:
+        return int(sizes[0])
+    if len(corners) < 3:
+        return int(sizes[-1])
+    visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
+    slopes = np.maximum(slopes, ROUNDING * slopes[0])
+    return int(k[corners[1:-1][visible][np.argmax((slopes[:-1] / slopes[1:])[visible])]])
+
+
+def _upper_hull(x: Floats, y: Floats) -> Indices:
+    corners = [0]
+    for i in range(1, len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
 
 
 def _part(
