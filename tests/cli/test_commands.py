@@ -35,7 +35,7 @@ def test_choose_names_the_next_command(csv, tmp_path):
 def test_components_that_are_no_better_than_noise(tmp_path):
     rows = np.random.default_rng(0).standard_normal((60, 8))
     pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "noise.csv", index=False)
-    assert "No component is better than noise; one is kept." in done("choose", tmp_path / "noise.csv").stdout
+    assert "No component is better than noise; one is kept, and" in done("choose", tmp_path / "noise.csv").stdout
 
 
 def test_stability(csv, table, tmp_path):

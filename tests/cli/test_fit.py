@@ -75,7 +75,7 @@ def test_fit_prints_each_component_with_the_numbers_of_the_library(csv, table):
 
 def test_a_file_alone_gives_a_sensible_answer(csv):
     result = done("fit", csv)
-    assert result.stdout.startswith("2 ordinary components are better than noise.")
+    assert result.stdout.startswith("2 components of ordinary PCA are better than noise, and beyond 5 columns each, ")
     assert result.stderr == ""
 
 

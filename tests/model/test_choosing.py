@@ -10,6 +10,7 @@ from helpers import given
 from laconic import SparsePCA, certify, noise, path, stability
 from laconic import choose as choose_of
 from laconic.core.monitor import Stop
+from laconic.core.words import counted
 from laconic.data import open_source
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model import noise as noise_module
@@ -71,7 +72,7 @@ def test_planted_components_are_counted(count):
     choice = choose(several(count, 10 + count))
     assert choice.n_components == choice.scree.n_above_noise == count
     assert choice.cardinality == [6] * count
-    assert f"{count} ordinary component" in choice.reason
+    assert f"{counted(count, 'component')} of ordinary PCA" in choice.reason
 
 
 def test_more_columns_than_are_looked_at():
@@ -98,7 +99,7 @@ def test_features_that_add_little_and_components_of_one_feature_are_left_out():
     choice = choose(rows)
     assert choice.cardinality == [6, 3]
     assert choice.bend == 6
-    assert "Features that add little are left out" in choice.reason
+    assert "a component has fewer if they add little to it" in choice.reason
 
 
 def test_noise_is_said_to_be_noise():
@@ -205,9 +206,9 @@ def test_part_of_the_rows_is_compared_with_noise(monkeypatch, tmp_path):
     monkeypatch.setattr(noise_module, "MOST_NUMBERS", 20_000)
     choice = choose(rows)
     assert choice.n_components == 2
-    assert "better than noise (compared on 600 rows)." in choice.reason
+    assert "better than noise (compared on 600 rows)" in choice.reason
     assert (
-        "better than noise (compared on the first 600 rows)."
+        "better than noise (compared on the first 600 rows)"
         in choose(open_source(written(rows, tmp_path), blocks=True)).reason
     )
 
