@@ -1,7 +1,7 @@
 """Random matrices and rows with a known answer. The paper is that of Zhang, d'Aspremont and El Ghaoui (2012)."""
 
 import math
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -9,7 +9,6 @@ from sklearn.utils import Bunch
 from laconic.core.arrays import Floats, Indices
 from laconic.core.words import is_whole
 
-Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
 Rng: TypeAlias = int | np.random.Generator | None
 
 
@@ -19,7 +18,6 @@ def spiked_covariance(
     cardinality: int = 25,
     *,
     signal: float = 1.0,
-    entries: Entries = "equal",
     rng: Rng = 0,
 ) -> Bunch:
     """Make the paper's spiked covariance, a sparse rank-one matrix plus noise.
@@ -28,7 +26,7 @@ def spiked_covariance(
 
         Sigma = signal * u u' + V V' / sqrt(m)
 
-    u is a unit vector with ``cardinality`` nonzero entries at random places. V is an n x m matrix of independent
+    u is a unit vector with ``cardinality`` equal nonzero entries at random places. V is an n x m matrix of independent
     N(0, 1) entries, with n = ``n_features`` and m = ``n_samples``.
 
     The noise is divided by sqrt(m), as the paper prints it, and not by m, so it grows with m. The defaults n = 250,
@@ -45,8 +43,6 @@ def spiked_covariance(
         The number of nonzero entries of u.
     signal : float, default 1.0
         The factor of u u', at least zero.
-    entries : {"equal", "signed", "gaussian"}, default "equal"
-        The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
     rng : int, numpy.random.Generator or None, default 0
         Seed, or the generator to draw from. With None each call draws other numbers.
 
@@ -70,7 +66,7 @@ def spiked_covariance(
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
     rng = np.random.default_rng(rng)
-    component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
+    component, support = _sparse_unit_vector(rng, n_features, cardinality)
     noise = rng.standard_normal((n_features, n_samples))
     return Bunch(
         covariance=signal * np.outer(component, component) + noise @ noise.T / math.sqrt(n_samples),
@@ -87,14 +83,13 @@ def spiked_rows(
     cardinality: int,
     *,
     signal: float = 1.0,
-    entries: Entries = "equal",
     rng: Rng = 0,
 ) -> Bunch:
     """Draw rows from the spiked covariance model of Amini and Wainwright.
 
     The rows are independent, with distribution N(0, I + signal * u u'). u is a unit vector with k = ``cardinality``
-    nonzero entries at random places. Each row is z + sqrt(signal) g u, where the n entries of z and the number g are
-    independent N(0, 1). No n x n matrix is made.
+    equal nonzero entries at random places. Each row is z + sqrt(signal) g u, where the n entries of z and the number g
+    are independent N(0, 1). No n x n matrix is made.
 
     Thresholding the diagonal of the sample covariance finds the support if m / (k^2 log(n - k)) is large. The
     semidefinite relaxation, if it is tight, finds it if m / (k log(n - k)) is large.
@@ -109,8 +104,6 @@ def spiked_rows(
         The number k of nonzero entries of u.
     signal : float, default 1.0
         The variance that the spike adds along u, at least zero.
-    entries : {"equal", "signed", "gaussian"}, default "equal"
-        The nonzero entries of u: all 1/sqrt(k), 1/sqrt(k) with random signs, or Gaussian scaled to unit length.
     rng : int, numpy.random.Generator or None, default 0
         Seed, or the generator to draw from. With None each call draws other numbers.
 
@@ -134,7 +127,7 @@ def spiked_rows(
     _check_size("n_samples", n_samples)
     _check_number("signal", signal)
     rng = np.random.default_rng(rng)
-    component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
+    component, support = _sparse_unit_vector(rng, n_features, cardinality)
     data = rng.standard_normal((n_samples, n_features))
     # The spike is added to the columns of the support only. An outer product over all columns would double the memory.
     data[:, support] += np.outer(math.sqrt(signal) * rng.standard_normal(n_samples), component[support])
@@ -213,26 +206,15 @@ def noisy_rank_one(n_features: int, *, rng: Rng = 0) -> Bunch:
     return Bunch(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
 
 
-def _sparse_unit_vector(
-    rng: np.random.Generator, n_features: int, cardinality: int, entries: Entries
-) -> tuple[Floats, Indices]:
-    """Draw a unit vector with nonzero entries at random places; return it and these places."""
+def _sparse_unit_vector(rng: np.random.Generator, n_features: int, cardinality: int) -> tuple[Floats, Indices]:
+    """Return a unit vector with equal nonzero entries at random places, and these places."""
     _check_size("n_features", n_features)
     _check_size("cardinality", cardinality)
     if cardinality > n_features:
         raise ValueError(f"cardinality must be at most n_features = {n_features}, got {cardinality}.")
     support = np.sort(rng.choice(n_features, size=cardinality, replace=False)).astype(np.intp)
-    match entries:
-        case "equal":
-            values = np.ones(cardinality)
-        case "signed":
-            values = rng.choice(np.array([-1.0, 1.0]), size=cardinality)
-        case "gaussian":
-            values = rng.standard_normal(cardinality)
-        case _:
-            raise ValueError(f"entries must be 'equal', 'signed' or 'gaussian', got {entries!r}.")
     component = np.zeros(n_features)
-    component[support] = values / np.linalg.norm(values)
+    component[support] = 1.0 / math.sqrt(cardinality)
     return component, support
 
 
