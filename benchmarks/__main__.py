@@ -1,7 +1,7 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
 The parts `large`, `ssvd`, `missing` and `wide` need 15 GB of disk, R, or half an hour, and `joint` takes hours. They,
-`choosing` and `resampling` run only if they are named.
+`choosing`, `resampling` and `instances` run only if they are named. `instances` writes docs/instances.md.
 """
 
 import importlib
@@ -23,6 +23,7 @@ ON_REQUEST = {
     "resampling": "Rows drawn again",
     "wide": "Wide standardised data",
     "ssvd": "Compared with ssvd",
+    "instances": "Instances",
 }
 
 
@@ -30,7 +31,10 @@ def main(names: list[str]) -> None:
     for name in names or list(TITLES):
         # A part is imported when it runs, because each needs packages of its own.
         table = importlib.import_module(f"benchmarks.{name}").table
-        print(f"## {(TITLES | ON_REQUEST)[name]}\n\n{table()}\n", flush=True)
+        try:
+            print(f"## {(TITLES | ON_REQUEST)[name]}\n\n{table()}\n", flush=True)
+        except FileNotFoundError as error:
+            raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, A
         return {"failure": f"no answer in {time_limit:.0f} s"}
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        if "benchmarks.data" in last[0]:  # A data set is missing, and the message names the command that makes it.
+            raise SystemExit(last[0].partition(": ")[2])
         return {"failure": last[0].split(":")[0]}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result

@@ -188,9 +188,9 @@ def tables(sets: int = 1) -> list[str]:  # noqa: ARG001 - every part takes the n
     lines = ["| table | rows x columns | recommended | s |", "|---|---|---|---|"]
     for name, (data, scale) in everything.items():
         begin = time.perf_counter()
-        reason = _in_fit(SparsePCA(scale=scale), data).reason
+        found = _in_fit(SparsePCA(scale=scale), data)
         taken = time.perf_counter() - begin
-        _say(lines, f"| {name} | {data.shape[0]:,} x {data.shape[1]:,} | {reason} | {taken:.1f} |")
+        _say(lines, f"| {name} | {data.shape[0]:,} x {data.shape[1]:,} | {found.cost} {found.reason} | {taken:.1f} |")
     return lines
 
 

@@ -15,7 +15,10 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="the seed of random numbers")
     given = parser.parse_args()
     for name in STUDIES if given.name == "all" else [given.name]:
-        study = import_module(f"studies.{name.replace('-', '_')}").run(quick=given.quick, seed=given.seed)
+        try:
+            study = import_module(f"studies.{name.replace('-', '_')}").run(quick=given.quick, seed=given.seed)
+        except FileNotFoundError as error:
+            raise SystemExit(str(error)) from None
         page = study.write(given.out / name)
         for _, ours, verdict in study.statements:
             print(f"{verdict}: {ours}")

@@ -69,7 +69,7 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Components of several cardinalities, largest variance found and proved bound of each; `dense` is that of PCA."""
+    """Components of several cardinalities, the largest variance found and its proved bound; `dense`: ordinary PCA."""
 
     sizes: np.ndarray
     supports: list
@@ -232,7 +232,7 @@ def legend_below(figure, axes, columns):
 
 
 def draw_curve(ax, curve, noun):
-    """Draw the share of the variance of ordinary components against the cardinality, with the bound."""
+    """Draw the share of the ordinary component's variance against the cardinality, with the bound."""
     share, upper = 100 * curve.values / curve.dense, 100 * np.minimum(curve.uppers / curve.dense, 1)
     proved = curve.gaps <= PROVED
     ax.fill_between(

@@ -1,13 +1,17 @@
 """The larger data sets of the studies and the benchmarks, read from the folder that LACONIC_DATA names."""
 
 import gzip
+import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, load_npz
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.utils import Bunch
+
+from laconic.datasets import load_pitprops
 
 # The matrices of the sparse PCA literature, smallest first, and whether they are correlations.
 BENCHMARKS = {
@@ -30,16 +34,38 @@ def data_folder():
     folder = Path(name).expanduser()
     if not name or not folder.is_dir():
         state = f"is {name!r}, which is not a folder" if name else "is not set"
-        raise FileNotFoundError(f"LACONIC_DATA {state}: set it to the folder with the larger data sets.")
+        raise FileNotFoundError(
+            f"LACONIC_DATA {state}: set it to a folder for the larger data sets, and make them there with "
+            "`python -m benchmarks.data all`."
+        )
     return folder
+
+
+# The matrices that are computed from data of laconic and scikit-learn.
+WITHOUT_FILE = {
+    "pitprops": lambda: load_pitprops().covariance,
+    "wine": lambda: np.corrcoef(load_wine().data, rowvar=False),
+    "wdbc": lambda: _second_moments(load_breast_cancer().data),
+}
 
 
 def load_benchmark(name):
     """Load a covariance or correlation matrix of the sparse PCA literature, one of `BENCHMARKS`."""
     if name not in BENCHMARKS:
         raise ValueError(f"There is no benchmark {name!r}; choose one of {', '.join(BENCHMARKS)}.")
+    if name in WITHOUT_FILE:
+        return Bunch(covariance=WITHOUT_FILE[name](), is_correlation=BENCHMARKS[name])
     with np.load(_path("benchmarks", f"{name}.npz")) as archive:
         return Bunch(covariance=archive["S"].astype(np.float64), is_correlation=BENCHMARKS[name])
+
+
+def _second_moments(X):
+    """Return the matrix that the literature calls the covariance of wdbc: X'X of rows of length one tenth.
+
+    Sums are exact before their last rounding, so every machine gets the same numbers.
+    """
+    squares = np.array([[math.fsum(row**2)] for row in X])
+    return np.array([[math.fsum(column) for column in (X * X[:, [j]] / squares).T] for j in range(X.shape[1])]) / 100
 
 
 def load_news100():
@@ -95,7 +121,10 @@ def load_stocks():
 def _path(folder, name):
     path = data_folder() / folder / name
     if not path.is_file():
-        raise FileNotFoundError(f"LACONIC_DATA names a folder without {folder}/{name}.")
+        source = Path(name).stem if folder == "benchmarks" else folder
+        raise FileNotFoundError(
+            f"LACONIC_DATA names a folder without {folder}/{name}: make it with `python -m benchmarks.data {source}`."
+        )
     return path
 
 

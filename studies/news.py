@@ -40,8 +40,8 @@ THIN = 8
 def components_by_penalty(S, kind, sizes, steps):
     """Find components of given sizes by DSPCA with a range of penalties, as the paper does.
 
-    Returns the components, and for each its share of the ordinary variance, the matrix it was found in, and the size
-    and share at every penalty tried.
+    Returns the components, and for each its share of the ordinary component's variance, the matrix it was found in,
+    and the size and share at every penalty tried.
     """
     penalties = np.geomspace(4e-3, 7e-2, steps) * S.diagonal().max()
     components, shares, matrices, tried = [], [], [], []
@@ -65,7 +65,7 @@ def components_by_penalty(S, kind, sizes, steps):
 
 
 def components_by_rule(S, kind, last, *, proof):
-    """Find the components with the fewest words that keep 90 % of the ordinary variance, of at most `last` words.
+    """Find the components with the fewest words that keep 90 % of the ordinary one's variance, of at most `last` words.
 
     `proof` is None, "fast", or "tight", which also decides whether one word fewer is enough. Returns the components,
     the curve of variance against cardinality for each, and bounds on the share with one word fewer.
@@ -224,8 +224,8 @@ def _statements(f):
             f"DSPCA with a range of penalties, then deflation, gives {common.listed(SIZES)} words. (The caption of one "
             "figure says 26, 30 and 10. The table of words shows that the first two numbers are exchanged there.)",
             f"Some penalties give {common.listed([len(w) for w in f['words']])} words. The components then keep "
-            f"{common.listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the ordinary "
-            "components.",
+            f"{common.listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the "
+            "ordinary components.",
             "agrees" if [len(w) for w in f["words"]] == SIZES else "differs because no penalty gives these numbers.",
         ),
         (

@@ -31,6 +31,7 @@ NOT_RUN = {
     "CHANGELOG.md": "it is about earlier versions",
     "docs/releasing.md": "it builds and uploads a release",
     "docs/benchmarks.md": "its commands take hours; `make bench` runs them",
+    "docs/instances.md": "tests/studies/test_instances.py checks the certificates",
 }
 # Commands that are not run here, and why. Their options are checked.
 COMMANDS_NOT_RUN = {"demo": "tests/cli runs it"}

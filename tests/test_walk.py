@@ -11,6 +11,7 @@ import pytest
 import laconic
 from laconic import SparsePCA, load_model
 from laconic.cli import app
+from laconic.model.noise import TABLES
 
 HOME = str(Path(laconic.__file__).parent)
 # The files that a fit of an array, and one with its page, walk through at most. The aims are 25 and 60.
@@ -72,7 +73,7 @@ def test_a_fit_with_its_page_does_each_thing_once(csv, tmp_path):
     print(f"fit with page: {len(walk.files)} files, {len(walk.calls)} functions")
     assert len(walk.files) <= MOST_FOR_A_PAGE, sorted(walk.files)
     assert walk.count("data/files.py", "WholeTable.__init__") == 1
-    assert walk.count("covariance/make.py", "make") == 1
+    assert walk.count("covariance/make.py", "make") == 1 + TABLES  # of the data, and of the permuted tables on the page
     assert walk.count("data/passes.py", "digest_of") == 1
     shown = (tmp_path / "page.html").read_text().count('<a download="component-')
     assert walk.count("proof/certificate.py", "certify") == shown == len(load_model(tmp_path / "m").certificates_) == 2

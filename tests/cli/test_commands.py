@@ -12,6 +12,7 @@ import laconic
 from laconic import SparsePCA, choose, load_model
 from laconic.data.text import EVERY_DIGIT
 from laconic.datasets import load_pitprops, load_senate109
+from laconic.report.sentences import in_columns, proof_of
 
 VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 
@@ -19,7 +20,7 @@ VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 def test_choose_prints_the_recommendation_and_writes_the_rest(csv, table, tmp_path):
     out = tmp_path / "out"
     text = done("choose", csv, "--out", out).stdout
-    assert text.startswith(f"{choose(SparsePCA(), table)}\n\nNext: laconic fit ")
+    assert text.startswith(f"{in_columns(str(choose(SparsePCA(), table)))}\n\nNext: laconic fit ")
     assert pd.read_csv(out / "choose.csv")["bend"].sum() == 1
     assert {file.name for file in out.iterdir()} == {"choose.csv", "choose.png", "command-choose.txt"}
 
@@ -34,14 +35,14 @@ def test_choose_names_the_next_command(csv, tmp_path):
 def test_components_that_are_no_better_than_noise(tmp_path):
     rows = np.random.default_rng(0).standard_normal((60, 8))
     pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "noise.csv", index=False)
-    assert "No component is better than noise; one is kept." in done("choose", tmp_path / "noise.csv").stdout
+    assert "No component is better than noise; one is kept, and" in done("choose", tmp_path / "noise.csv").stdout
 
 
 def test_stability(csv, table, tmp_path):
     text = done("stability", csv, "-k", "5,4", "--resamples", 10, "--out", tmp_path).stdout
     expected = laconic.stability(SparsePCA(cardinality=[5, 4]), table, resamples=10)
     assert "Component 2: 10 half samples" in text
-    assert expected.verdict_at(0.75).splitlines()[0] in text
+    assert expected.verdict.splitlines()[0].replace("feature", "column") in text
     np.testing.assert_allclose(pd.read_csv(tmp_path / "stability.csv")["frequency"], expected.to_frame()["frequency"])
     other = done("stability", csv, "-k", 3, "--resamples", 4, "--seed", 5).stdout
     assert "4 half samples" in other
@@ -52,7 +53,6 @@ def test_stability(csv, table, tmp_path):
     [
         (["choose", "-k", "0.9"], "leave out cardinality=0.9"),
         (["stability", "--resamples", "3"], "resamples=3 must be even"),
-        (["stability", "--threshold", "2"], "threshold=2"),
         (["stability", "--covariance"], "genes.csv"),
         (["certify", "--features", "gene A,gene Z"], "'gene Z'"),
         (["certify", "--features", "gene A,gene A"], "twice"),
@@ -67,18 +67,19 @@ def test_certify_a_choice_of_features(csv, table, pitprops_csv, tmp_path):
     place = tmp_path / "new" / "c.json"
     result = done("certify", csv, "--features", "gene A,gene B", "--features", "gene C", "--out", place)
     variance, bound, verdict, wrote = result.stdout.splitlines()
-    found = float(variance.removeprefix("These 3 features have a component with a variance of ").removesuffix("."))
+    found = float(variance.removeprefix("These 3 columns have a component with a variance of ").partition(":")[0])
     truth = np.linalg.eigvalsh(table[["gene A", "gene B", "gene C"]].cov())[-1]
     assert truth * (1 - 2e-5) < found <= truth
-    assert bound.startswith("No 3 features can have more than ")
-    assert verdict.endswith("(proved).")
+    assert bound.startswith("No 3 columns can have more than ")
+    assert set(variance.partition(": ")[2].removesuffix(".").split(", ")) == {"gene A", "gene B", "gene C"}
+    assert verdict.endswith("of the most that any 3 columns hold: proved.")
     assert wrote == f"Wrote {place}."
     assert done("verify", place, csv).stdout.startswith("Accepted")
     names = ",".join(load_pitprops().feature_names[:3])
     done("certify", pitprops_csv, "--covariance", "--features", names, "--out", place)
     assert done("verify", place, pitprops_csv).stdout.startswith("Accepted")
     best = done("certify", csv, "-k", 3).stdout
-    assert "Optimal" in best
+    assert "No other 3 columns hold more: proved." in best
 
 
 @pytest.fixture
@@ -102,8 +103,11 @@ def test_verify_takes_several_certificates_and_models(csv, proof):
     lines = done("verify", proof, second, csv).stdout.splitlines()
     assert lines[0].startswith("component-1.json: Accepted. ")
     assert lines[1].startswith("component-2.json: Accepted. ")
-    assert "after component 1" in lines[1]
-    assert done("verify", proof.with_name("model.laconic"), csv).stdout.count("Accepted") == 2
+    assert "of what component 1 leaves" in lines[1]
+    both = done("verify", proof.with_name("model.laconic"), csv).stdout
+    assert [line.partition(": Acc")[0] for line in both.splitlines()] == [
+        f"model.laconic, component {i}" for i in (1, 2)
+    ]
 
 
 def test_verify_says_what_is_wrong(proof, table, tmp_path):
@@ -192,7 +196,7 @@ def test_scores_of_other_tables(folder, tmp_path):
         scores_in(done("transform", folder / "m.laconic", tmp_path / "new.npy").stdout), scores_in(whole)
     )
     np.save(tmp_path / "new.npy", VOTES.to_numpy(dtype=float)[:, :5])
-    assert "new.npy has 5 features" in run("transform", folder / "m.laconic", tmp_path / "new.npy").stderr
+    assert "new.npy has 5 columns" in run("transform", folder / "m.laconic", tmp_path / "new.npy").stderr
 
 
 def test_bad_rows_for_scores(folder, tmp_path):
@@ -212,7 +216,8 @@ def test_bad_rows_for_scores(folder, tmp_path):
 def test_report_prints_a_model(folder, tmp_path):
     model = load_model(folder / "m.laconic")
     text = " ".join(done("report", folder / "m.laconic").stdout.split())
-    for words in [*model.verdicts_, model.certificates_[0].digest, *model.loadings()["feature"]]:
+    proofs = [proof_of(model, place) for place in (0, 1)]
+    for words in [*proofs, model.certificates_[0].digest, *model.loadings()["feature"]]:
         assert " ".join(words.split()) in text
     assert "Settings: cardinality=[3, 2]." in text
     assert f"New rows need {len(set(model.loadings()['feature']))} of 14 columns: " in text

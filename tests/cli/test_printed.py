@@ -16,6 +16,7 @@ from tests.cli.commands import done, environment, refused, run
 from laconic import SparsePCA
 from laconic.data import files
 from laconic.data.text import EVERY_DIGIT
+from laconic.report.sentences import in_columns
 
 RNG = np.random.default_rng(3)
 CLEAN = pd.DataFrame(
@@ -285,7 +286,7 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     assert "survey.csv has" in line
     assert "set missing to pairwise, em or drop" in line
     result = done("fit", csv, "-k", "3,2", "--missing", way, "--out", out, *blocks)
-    said = {"pairwise": "pairwise deletion", "em": "estimated by EM", "drop": "in the complete rows"}[way]
+    said = {"pairwise": "Each pair of columns was compared", "em": "(EM, a normal", "drop": "were left out: 26."}[way]
     assert said in " ".join(result.stdout.split())
     assert ("left out: 26 of 60" in result.stderr) == (way == "drop")
     scores = pd.read_csv(out / "scores.csv").filter(like="component")
@@ -295,6 +296,12 @@ def test_from_a_table_with_holes_to_a_verified_proof(tmp_path, way, blocks):
     assert ("not about the complete data" in checked.stdout) == (way != "drop")
     pd.read_csv(csv).fillna(0).to_csv(tmp_path / "filled.csv", index=False)
     assert run("verify", out / "component-1.json", tmp_path / "filled.csv", *blocks).exit_code == 1
+
+
+def test_a_feature_is_a_column_but_names_files_and_options_stay():
+    assert in_columns("Features add little: 1 feature of 2 features.") == "Columns add little: 1 column of 2 columns."
+    same = "'feature' \"features\" feature.csv data/feature/x --features n_features=3 features=['a'] feature-2"
+    assert in_columns(same) == same
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent as a signal")

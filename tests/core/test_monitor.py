@@ -228,7 +228,9 @@ CALLS = {
     "fit": lambda: SparsePCA(cardinality=2).fit(CONSTANT),
     "fit_transform": lambda: SparsePCA(cardinality=2).fit_transform(CONSTANT),
     "cardinality beyond the features": lambda: SparsePCA(cardinality=6).fit(CONSTANT),
-    "out of reach": lambda: SparsePCA(nonnegative=True).fit_covariance(np.array([[1.0, -0.9], [-0.9, 1.0]])),
+    "out of reach": lambda: SparsePCA(cardinality=0.9, nonnegative=True).fit_covariance(
+        np.array([[1.0, -0.9], [-0.9, 1.0]])
+    ),
     "stopped": lambda: SparsePCA(cardinality=0.5, time_limit=1e-9).fit(np.tile(X, (1, 20))),
     "pipeline": lambda: make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).fit(CONSTANT),
     "grid search": lambda: GridSearchCV(SparsePCA(), {"cardinality": [2]}, cv=2).fit(CONSTANT),

@@ -6,6 +6,7 @@ import pytest
 
 from laconic import SparsePCA, noise
 from laconic.core.monitor import Stop
+from laconic.data import open_source
 from laconic.methods import Penalized
 from laconic.model.noise import ComponentNoise, _search
 from laconic.search.problem import Solution, Status
@@ -147,7 +148,7 @@ def test_rows_are_needed_in_memory_and_of_equal_weight(tmp_path):
     file = tmp_path / "rows.csv"
     pd.DataFrame(X).to_csv(file, index=False)
     with pytest.raises(ValueError, match="read in blocks; load it"):
-        compared(file, cardinality=2)
+        compared(open_source(file, blocks=True), cardinality=2)
     with pytest.raises(ValueError, match=r"^noise needs rows in memory, and a covariance matrix has none"):
         noise(SparsePCA(cardinality=2), covariance=np.cov(X.T))
     with pytest.raises(ValueError, match="would lose the weight of its row; leave sample_weight out, or repeat rows"):

@@ -86,10 +86,10 @@ def test_unknown_penalty_is_refused():
         GeneralizedPower("l2")
 
 
-def test_block_method_needs_cardinalities_and_no_question_about_all():
+def test_block_method_takes_no_share_and_no_question_about_all():
     S, _, _ = three_spikes(0)
     with pytest.raises(ValueError, match="block method needs cardinality="):
-        SparsePCA(2, method="gpower-l1-block").fit_covariance(S)
+        SparsePCA(2, cardinality=0.9, method="gpower-l1-block").fit_covariance(S)
     with pytest.raises(ValueError, match=r"joint=.disjoint. searches in a way of its own"):
         SparsePCA(2, cardinality=3, method="gpower-l1-block", joint="disjoint").fit_covariance(S)
 

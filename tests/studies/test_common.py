@@ -77,7 +77,8 @@ def test_the_command_names_the_studies_and_the_missing_folder():
     without = {name: value for name, value in os.environ.items() if name != "LACONIC_DATA"}
     without["PYTHONPATH"] = os.pathsep.join(sys.path)
     stocks = subprocess.run([*command, "stocks"], env=without, **settings)
-    assert "LACONIC_DATA is not set" in stocks.stderr
+    assert stocks.stderr.startswith("LACONIC_DATA is not set: ")
+    assert "`python -m benchmarks.data all`" in stocks.stderr
 
 
 def test_a_wrong_folder_or_name_is_explained(monkeypatch, tmp_path):
@@ -85,8 +86,10 @@ def test_a_wrong_folder_or_name_is_explained(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere', which is not a folder"):
         data.load_kos()
     monkeypatch.setenv("LACONIC_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"without benchmarks/wine\.npz"):
-        data.load_benchmark("wine")
+    with pytest.raises(FileNotFoundError, match=r"without benchmarks/lung\.npz.*`python -m benchmarks\.data lung`"):
+        data.load_benchmark("lung")
+    with pytest.raises(FileNotFoundError, match=r"without kos/counts\.npz.*`python -m benchmarks\.data kos`"):
+        data.load_kos()
     with pytest.raises(ValueError, match="no benchmark 'pitprop'; choose one of pitprops, wine"):
         data.load_benchmark("pitprop")
 

@@ -75,7 +75,7 @@ def fit(
         str | None,
         option(
             "common|disjoint|orthogonal|span",
-            "Find all components together: with the same features; with no feature twice; with orthogonal loadings; or "
+            "Find all components together: with the same columns; with no column twice; with orthogonal loadings; or "
             "any that hold the most variance.",
         ),
     ] = None,
@@ -126,16 +126,17 @@ def choose(
     settings: opt.Settings = opt.Settings(),
     out: opt.Out = None,
 ) -> None:
-    """Recommend a number of components and of features, and say what they cost."""
+    """Recommend a number of components and of columns, and say what they cost."""
     model = settings.model(cardinality, n_components)
     data = settings.read_files(files)
     directory = None if out is None else disk.folder(out)
     from matplotlib.figure import Figure
 
     from laconic.model.choosing import choose as choose_numbers
+    from laconic.report.sentences import in_columns
 
     choice = choose_numbers(model, _made(model, data, settings))
-    typer.echo(str(choice).replace("feature", "column"))
+    typer.echo(in_columns(str(choice)))
     words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *disk.COMMAND.get()[1:]]))
     typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
     if directory is not None:
@@ -154,24 +155,22 @@ def stability(
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
-    threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
     settings: opt.Settings = opt.Settings(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
     out: opt.Out = None,
 ) -> None:
-    """Show how often each feature is chosen when the rows are drawn again."""
-    from laconic.model.stability import check_threshold
+    """Show how often each column is chosen when the rows are drawn again."""
     from laconic.model.stability import stability as find_stability
     from laconic.report.printed import print_tables, stability_tables
+    from laconic.report.sentences import in_columns
 
-    check_threshold(threshold)
     model = settings.model(cardinality, n_components)
     data = settings.read_files(files)
     directory = None if out is None else disk.folder(out)
     made = _made(model, data, settings)
     found = find_stability(model, made, resamples=resamples, n_jobs=jobs)
     print_tables(stability_tables(found))
-    typer.echo(found.verdict_at(threshold))
+    typer.echo(in_columns(found.verdict))
     if directory is not None:
         disk.write_files(
             {
@@ -184,18 +183,20 @@ def stability(
 @command
 def certify(
     files: opt.Files,
-    features: Annotated[list[str] | None, option("NAME[,NAME]", "Your features; else those found for -k.")] = None,
+    features: Annotated[list[str] | None, option("NAME[,NAME]", "Your columns; else those found for -k.")] = None,
     cardinality: Annotated[
         str | None,
-        option("-k --cardinality INT", "The number of features. With --component 2 also 5,2: the first has 5."),
+        option("-k --cardinality INT", "The number of columns. With --component 2 also 5,2: the first has 5."),
     ] = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
     settings: opt.SettingsOfProof = opt.SettingsOfProof(),
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
-    """Prove how good your own choice of features is."""
+    """Prove how good your own choice of columns is."""
     from laconic.core.words import at_least, at_most
+    from laconic.data.tables import listed
     from laconic.model.paths import certify as certify_features
+    from laconic.report.sentences import NO_PROOF, certified, count_of
 
     if out is not None:
         disk.check_file(out, "--out", (".json",), files)
@@ -203,11 +204,12 @@ def certify(
     data = settings.read_files(files)
     made = _made(model, data, settings)
     found = certify_features(model, made, data.features(features), component=component)
-    k = len(found.support)
-    chosen, which = ("This feature has", "single feature") if k == 1 else (f"These {k} features have", f"{k} features")
-    typer.echo(f"{chosen} a component with a variance of {at_least(found.lower, 6)}.")
-    typer.echo(f"No {which} can have more than {at_most(found.upper, 6)}.")
-    typer.echo(found.verdict)
+    names, count = found.to_frame()["feature"].astype(str).tolist(), count_of(len(found.support))
+    this, has = ("This", "has") if len(names) == 1 else ("These", "have")
+    variance = f"{at_least(found.lower, 6)}: {listed(names, MOST_COLUMNS)}"
+    typer.echo(f"{this} {count} {has} a component with a variance of {variance}.")
+    typer.echo(f"No {count} can have more than {at_most(found.upper, 6)}.")
+    typer.echo(NO_PROOF if found.certificate is None else certified(found.certificate))
     if out is not None and found.certificate is not None:
         disk.write_files({out: found.certificate})
 
@@ -229,22 +231,24 @@ def verify(
     from laconic.model.save import load_model
     from laconic.proof.certificate import Certificate
     from laconic.proof.verify import verify as check
+    from laconic.report.sentences import certified, in_columns
 
     claims: list[tuple[str, Certificate]] = []
     data = list(files)
     while data and data[0].suffix in (".json", ".laconic"):
         file = data.pop(0)
         found = [Certificate.load(file)] if file.suffix == ".json" else load_model(file).certificates_
-        claims += [(file.name, one) for one in found if one is not None]
+        names = [f"{file.name}, component {i}" for i in range(1, len(found) + 1)] if len(found) > 1 else [file.name]
+        claims += [(name, one) for name, one in zip(names, found, strict=True) if one is not None]
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
     certificates = [one for _, one in claims]
     needed_by = "certificate" if files[0].suffix == ".json" else "model"
     rows = disk.read_again(data, certificates, read, needed_by=needed_by).rows
     results = check(certificates, rows, explain=explain)
-    for (name, _), result in zip(claims, results, strict=True):
-        typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
-        typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)
+    for (name, one), result in zip(claims, results, strict=True):
+        told = "\n".join([*result.lines, "", ""] if explain else []) + (f"{name}: " if len(claims) > 1 else "")
+        typer.echo(in_columns((told + result.reason).replace(one.verdict, certified(one))))
     if not all(results):
         raise typer.Exit(NOT_PROVED)
 
@@ -272,7 +276,7 @@ def transform(
 
 
 def _used(model: "SparsePCA") -> list[str] | None:
-    """Return the names of the features that the components use, or None if the model has no names."""
+    """Return the names of the columns that the components use, or None if the model has no names."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names[model.components_.any(axis=0)]]
 
@@ -319,10 +323,8 @@ def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:
     if certificates:
         yield f"Software: {', '.join(f'{name} {version}' for name, version in certificates[0].versions.items())}."
     digest = certificates[0].digest if certificates else "not computed, because there is no proof"
-    yield f"Data: {model.n_features_in_:,} features; SHA-256 {digest}."
+    yield f"Data: {model.n_features_in_:,} columns; SHA-256 {digest}."
     yield f"Settings: {changed_settings(model) or 'as by default'}."
-    if model.choice_ is not None:
-        yield f"Choice: {model.choice_.reason}"
     yield from (f"Hint: {hint}" for hint in model.hints_)
     used, count = _used(model), int(model.components_.any(axis=0).sum())
     rows = f"{count:,} of {model.n_features_in_:,} columns: {listed(used, MOST_COLUMNS)}" if used else "all columns"

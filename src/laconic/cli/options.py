@@ -29,7 +29,9 @@ DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "o
 
 def say(message: object) -> None:
     """Print a message on standard error, as one line."""
-    typer.echo(f"laconic: {' '.join(str(message).split())}", err=True)
+    from laconic.report.sentences import in_columns
+
+    typer.echo(f"laconic: {in_columns(' '.join(str(message).split()))}", err=True)
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def _one_line_usage() -> Iterator[None]:
 app = typer.Typer(
     name="laconic",
     cls=Commands,
-    help="Sparse PCA with proofs: each component uses only a few features.",
+    help="Sparse PCA with proofs: each component uses only a few columns.",
     no_args_is_help=True,
     epilog=EPILOG,
     rich_markup_mode=None,
@@ -131,7 +133,7 @@ def main(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Sparse PCA with proofs: each component uses only a few features."""
+    """Sparse PCA with proofs: each component uses only a few columns."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -157,12 +159,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def option(names: str, text: str, words: Sequence[str] = ()) -> Any:
+def option(names: str, text: str) -> Any:
     """Return an option: its names, if they are not that of the parameter, and the word for its value; its help text."""
     *own, metavar = names.split()
-    known = words or (metavar.split("|") if "|" in metavar else ())
-    complete = (lambda incomplete: [word for word in known if word.startswith(incomplete)]) if known else None
-    return typer.Option(*own, help=text, metavar=metavar, autocompletion=complete)
+    return typer.Option(*own, help=text, metavar=metavar)
 
 
 Files = Annotated[
@@ -179,8 +179,8 @@ Cardinality = Annotated[
     str | None,
     option(
         "-k --cardinality INT|SHARE|total:INT",
-        "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
-        "features that keep this share of the ordinary component's variance. Or total:30, for all components of "
+        "The number of columns in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
+        "columns that keep this share of the ordinary component's variance. Or total:30, for all components of "
         "--joint disjoint or orthogonal. By default as laconic choose recommends.",
     ),
 ]
@@ -196,8 +196,8 @@ Read = Annotated[
     option(
         "KEY=VALUE",
         "How to read the file, several times if needed: sep=';', decimal=',', encoding=cp1252, na=ERR,-999 (marks of "
-        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), blocks (do not load "
-        "the whole file).",
+        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (each column is a sample), blocks (do not "
+        "load the whole file).",
     ),
 ]
 ColorBy = Annotated[str | None, option("COLUMN", "Colour the rows in pictures by this column, which is left out.")]
@@ -208,13 +208,11 @@ Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, cer
 class Settings:
     """How a file is read, how the covariance is made, and how a component is searched and proved."""
 
-    method: Annotated[str, option("NAME", f"How to search: {', '.join(METHODS)}.", METHODS)] = "auto"
+    method: Annotated[str, option("NAME", f"How to search: {', '.join(METHODS)}.")] = "auto"
     proof: Annotated[str, option("fast|tight|exact|none", "How hard to prove the upper bounds.")] = "fast"
-    deflation: Annotated[str, option("NAME", f"How to remove a component: {', '.join(DEFLATIONS)}.", DEFLATIONS)] = (
-        "projection"
-    )
+    deflation: Annotated[str, option("NAME", f"How to remove a component: {', '.join(DEFLATIONS)}.")] = "projection"
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
-    forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
+    forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Columns that every component must use.")] = None
     scale: Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")] = False
     no_center: Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")] = False
     missing: Annotated[

@@ -159,8 +159,7 @@ def make(
         if rows is None:
             raise ValueError(f"sample_weight needs the rows in memory, and {name} has too many; leave it out.")
     if not isinstance(rows, Source):
-        rows, own = rows_of(rows, name=name, missing="error" if recipe.missing is None else recipe.missing)
-        found = own if found is None else found
+        rows, found = rows_of(rows, name=name, missing=recipe.missing or "error", names=found)
         if not quiet and looks_like_correlation(rows):
             warn(
                 f"{name} is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation "

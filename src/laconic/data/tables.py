@@ -174,8 +174,10 @@ def _refuse_objects(X: Any, name: str) -> None:
             raise ValueError(f"{name} has object dtype and the text {entry!r} {where}; encode or drop it.") from None
 
 
-def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[Any, list[str] | None]:
-    """Return the result of `as_array_or_frame` as float rows, dense, CSR or CSC, and its column names or None.
+def rows_of(
+    X: Any, *, name: str = "X", missing: str | None = "error", names: list[str] | None = None
+) -> tuple[Any, list[str] | None]:
+    """Return the result of `as_array_or_frame` as float rows, dense, CSR or CSC, and `names` or its own, or None.
 
     NaN is an error if `missing` is "error", or None, where the caller has no such option.
     """
@@ -187,7 +189,7 @@ def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[
         # scikit-learn looks for n_samples in the message.
         rows = "1 row" if shape[0] == 1 else "no rows"
         raise ValueError(f"{name} has {rows} (n_samples={shape[0]}); at least two are needed.")
-    names = feature_names_of(X)
+    names = feature_names_of(X) if names is None else names
     dtypes = [np.float64, np.float32]
     rows = check_array(X, accept_sparse=("csr", "csc"), dtype=dtypes, ensure_all_finite=False, input_name=name)
     remedy = MISSING_OPTIONS if missing == "error" else ""

@@ -1,10 +1,5 @@
 """Choose the number of components, and of features in each: `choose(model, X)`. A fit without a number does the same.
 
-1. The components that count are the ordinary ones before the first that is no better than noise (parallel analysis).
-2. All get the same number of features: that at the sharpest bend of the variance that they hold together. Features
-   before the bend carry the components, and those after it add little.
-3. A component loses features at its end that add little to it, so it may have fewer than the others.
-
 The components are compared with noise before any sparse one is removed. Sparse components leave some variance of the
 ordinary ones behind, and each further component would find it again.
 """
@@ -18,12 +13,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Hint, Monitor, Stop, threads_for, warn
+from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.core.words import at_least, counted, is_whole, percent
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, make
-from laconic.model.bend import sharpest_bend
 from laconic.model.components import NOTHING, explained_variances
 from laconic.model.noise import ACCURACY, MOST_ORDINARY, TABLES, Scree, scree_of, some_rows
 from laconic.model.paths import DEFAULT_END
@@ -45,6 +39,13 @@ LEAST_GAIN = 0.3
 NEARLY_ALL = 0.99
 # The fewest rows that are divided into halves.
 FEWEST_ROWS = 20
+# A bend counts only if the step before it is at least this share of the mean step. At the flat end of a curve, ratios
+# of tiny steps say nothing.
+VISIBLE_STEP = 0.3
+# A bend counts as the sharpest if its ratio is at least this share of the largest: small differences are chance.
+NEARLY_AS_SHARP = 0.8
+# A slope below this share of the steepest is rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,8 @@ class Choice:
 
     n_components: int
     cardinality: list[int]  # the number of features of each component, in order
-    reason: str  # what the components cost, and why they are recommended
+    cost: str  # what the components hold, beside ordinary ones
+    reason: str  # why they are recommended
     prediction: str  # what to take for prediction instead; empty if there are no rows to find out
     cardinalities: Indices = field(repr=False)  # the numbers of features that were tried, for all components alike
     held: Floats = field(repr=False)  # the variance that components with so many features hold together
@@ -65,7 +67,7 @@ class Choice:
     stopped: Stop | None = None  # why the work was stopped early, if it was
 
     def __str__(self) -> str:
-        return f"{self.reason}\n{self.prediction}".strip()
+        return f"{self.cost} {self.reason}\n{self.prediction}".strip()
 
     def __repr__(self) -> str:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self}"
@@ -147,10 +149,8 @@ def choose(
     """
     check_settings(model)
     if joint_of(model) is not None:
-        raise ValueError(
-            f"choose looks at components one after the other, and joint={model.joint!r} finds them together; leave out "
-            "joint=, or take path(model, X).suggested."
-        )
+        finds = f"joint={model.joint!r} finds them together"
+        raise ValueError(f"choose looks at components one after the other, and {finds}; leave out joint=.")
     if not (model.cardinality is None or is_whole(model.cardinality) or is_sequence(model.cardinality)):
         raise ValueError(f"choose recommends numbers of features; leave out cardinality={model.cardinality!r}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
@@ -160,10 +160,7 @@ def choose(
 
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
-    choice = _choice(model, made, monitor.part(2))
-    if choice.scree is not None and choice.scree.noise is not None and not choice.scree.n_above_noise:
-        warn(choice.reason, Hint)
-    return choice
+    return _choice(model, made, monitor.part(2))
 
 
 def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = False) -> Choice:
@@ -173,7 +170,7 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
         count = len(given)
     check_sizes(model, made, Sizes(count or 1, None))
     free, least = int((~made.constant).sum()), max(1, len(forced_places(model, made)))
-    why = f"{counted(count or 1, 'component')} {'was' if count == 1 else 'were'} asked for."
+    why = f"{counted(count or 1, 'component')} {'was' if count == 1 else 'were'} asked for"
     if count is None:
         scree = scree_of(made, min(MOST_ORDINARY, free), TABLES, monitor)
         count, why = _counted(scree, made)
@@ -183,22 +180,22 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
         if given is None:
             k = together.bend(least, min(max(DEFAULT_END, least), len(features)))
             vectors = together.without_small_gains(k)
-            why += f" The variance that {'it holds' if count == 1 else 'they hold together'} bends at "
-            why += counted(k, "feature") + (" each" if count > 1 else "")
-            why += ", the most that were tried." if k == DEFAULT_END < free else "."
+            each = counted(k, "feature") + (" each" if count > 1 else "")
+            most = f", and {each} are the most that were tried"
+            why += most if k == DEFAULT_END < free else f", and beyond {each}, more features add little"
         else:
             sizes = [int(size) for size in given] if is_sequence(given) else [int(cast("int", given))] * count
             k, vectors = max(sizes), together.of_sizes(sizes)
             together.held[k] = together.variance(vectors)
     sizes = [max(least, int(np.count_nonzero(z))) for z in vectors]
     if given is None and k > min(sizes):
-        why += " Features that add little are left out"
-        alone = sizes.count(1)
-        if scree is not None and 0 < alone < len(sizes):
-            vectors = [z for z, size in zip(vectors, sizes, strict=True) if size > 1]
-            sizes = [size for size in sizes if size > 1]
-            why += f", and so {'is' if alone == 1 else 'are'} {counted(alone, 'component')} of one feature"
-        why += "."
+        several = [place for place, size in enumerate(sizes) if size > 1]
+        if scree is not None and several and several[-1] + 1 < len(sizes):
+            # Earlier ones of one feature stay: without them, a fit would find this feature again.
+            why += f"; the last {counted(len(sizes) - several[-1] - 1, 'component')} of one feature is left out"
+            vectors, sizes = vectors[: several[-1] + 1], sizes[: several[-1] + 1]
+        if k > min(sizes):
+            why += "; a component has fewer if they add little to it"
     if scree is None:
         sizes += [k] * (count - len(sizes))
     held, total = together.variance(vectors), made.covariance.trace
@@ -206,33 +203,45 @@ def _choice(model: "SparsePCA", made: Made, monitor: Monitor, *, halves: bool = 
     tried = np.array(sorted(together.held), dtype=np.intp)
     elsewhere = _held_elsewhere(model, made, len(sizes), tried, monitor) if halves and given is None else None
     if monitor.stopped is not None:
-        why += f" The work was stopped early: {monitor.stopped.value}."
-    reason = f"{_in_words(sizes, held, ordinary, total, free)} {why}"
+        why += f". The work was stopped early: {monitor.stopped.value}"
+    cost = _in_words(sizes, held, ordinary, total, made.covariance.n_features)
     curve = np.array([together.held[size] for size in tried.tolist()])
-    prediction = "" if elsewhere is None else _for_prediction(len(sizes), k, tried, elsewhere)
+    prediction = "" if elsewhere is None else _for_prediction(sizes, tried, elsewhere)
     return Choice(
-        len(sizes), sizes, reason, prediction, tried, curve, elsewhere, k, ordinary, total, scree, monitor.stopped
+        len(sizes),
+        sizes,
+        cost,
+        why + ".",
+        prediction,
+        tried,
+        curve,
+        elsewhere,
+        k,
+        ordinary,
+        total,
+        scree,
+        monitor.stopped,
     )
 
 
 def _counted(scree: Scree, made: Made) -> tuple[int, str]:
-    """Return the number of components to take, and sentences that say why."""
+    """Return the number of components to take, and the beginning of a sentence that says why."""
     if scree.noise is None:
         why = "There was no time to compare components with noise"
         if not scree.n_rows:
             why = "A covariance matrix has no rows to compare with noise"
-        return 1, f"{why}, so one component is taken; give n_components for more."
+        return 1, f"{why}, so one component is taken (give n_components for more)"
     n, above = scree.n_rows, scree.n_above_noise
     some = f" (compared on {n:,} rows)" if made.in_memory else f" (compared on the first {n:,} rows)"
     some = "" if made.in_memory and n >= made.rows.shape[0] else some
     if not above:
-        return 1, f"No component is better than noise{some}; one is kept."
+        return 1, f"No component is better than noise{some}; one is kept"
     most = ", the most that are looked at" if above == MOST_ORDINARY < made.covariance.n_features else ""
-    which = "ordinary component is" if above == 1 else "ordinary components are"
-    return above, f"{above} {which} better than noise{some}{most}."
+    which = "component of ordinary PCA is" if above == 1 else "components of ordinary PCA are"
+    return above, f"{above} {which} better than noise{some}{most}"
 
 
-def _in_words(sizes: list[int], held: float, ordinary: float, total: float, free: int) -> str:
+def _in_words(sizes: list[int], held: float, ordinary: float, total: float, n: int) -> str:
     """Return what components of some sizes hold, beside ordinary ones, in a sentence."""
 
     def amount(value: float) -> str:
@@ -242,19 +251,18 @@ def _in_words(sizes: list[int], held: float, ordinary: float, total: float, free
     holds = "holds" if len(sizes) == 1 else "hold"
     return (
         f"{counted(len(sizes), 'component')} of {listed} {holds} {amount(held)} of the variance; "
-        f"ordinary PCA holds {amount(max(held, ordinary))} with all {free:,}."
+        f"ordinary PCA holds {amount(max(held, ordinary))} with all {n:,}."
     )
 
 
-def _for_prediction(count: int, k: int, tried: Indices, elsewhere: Floats) -> str:
+def _for_prediction(sizes: list[int], tried: Indices, elsewhere: Floats) -> str:
     """Return the fewest features with which components hold nearly all that they can of other rows, in a sentence."""
     best = int(np.argmax(elsewhere >= NEARLY_ALL * elsewhere.max()))
-    size, each = int(tried[best]), "" if count == 1 else " each"
-    beside = "" if size == k else f"; {k}{each} hold {percent(elsewhere[int(np.flatnonzero(tried == k)[0])])}"
+    k, each = int(tried[best]), "" if len(sizes) == 1 else " each"
+    take = "the same" if sizes == [k] * len(sizes) else f"{counted(k, 'feature')}{each}"
     return (
-        f"For prediction: {'the same, ' if size == k else ''}{counted(size, 'feature')}{each} hold "
-        f"{percent(elsewhere[best])} of the variance of rows that were left out{beside}. No number holds more than "
-        f"{percent(elsewhere.max())}."
+        f"For prediction: {take}, which {'holds' if take == '1 feature' else 'hold'} {percent(elsewhere[best])} of the "
+        f"variance of rows that were left out; more features hold at most {percent(elsewhere.max())}."
     )
 
 
@@ -302,8 +310,7 @@ class Together:
             self.add(steps)
             tried = np.array(sorted(self.held), dtype=np.intp)
             held = np.array([self.held[size] for size in tried.tolist()])
-            # The curve begins flat: components of one feature each are none.
-            k = sharpest_bend(tried, held, held[0])
+            k = sharpest_bend(tried, held)
             place = int(np.searchsorted(tried, k))
             near = tried[[max(place - 1, 0), place, min(place + 1, len(tried) - 1)]]
             steps = sorted({int(near[:2].sum()) // 2, int(near[1:].sum()) // 2} - set(self.held))
@@ -323,6 +330,39 @@ class Together:
             found.append(path[int(np.argmax(gains))].vector(self.problem.n_features))
             rule.remove(found[-1])
         return found
+
+
+def sharpest_bend(sizes: Indices, values: Floats) -> int:
+    """Return the cardinality with the sharpest bend of variance against cardinality (CHull).
+
+    At a corner of the upper convex hull of the curve, the slope before it is divided by the slope after it. The largest
+    visible ratio is the sharpest bend. Of bends that are nearly as sharp, the first is taken. The curve begins flat,
+    one feature earlier: components of one feature each are none. See Ceulemans and Kiers (2006), and Wilderjans,
+    Ceulemans and Meers, Behavior Research Methods 45 (2013), 1.
+    """
+    k, v = np.concatenate([[sizes[0] - 1.0], sizes]), np.concatenate([values[:1], values])
+    corners = _upper_hull(k, v)
+    slopes = np.diff(v[corners]) / np.diff(k[corners])
+    if not v[-1] > v[0]:
+        return int(sizes[0])
+    if len(corners) < 3:
+        return int(sizes[-1])
+    visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
+    slopes = np.maximum(slopes, ROUNDING * slopes[0])
+    ratios = (slopes[:-1] / slopes[1:])[visible]
+    return int(k[corners[1:-1][visible][np.argmax(ratios >= NEARLY_AS_SHARP * ratios.max())]])
+
+
+def _upper_hull(x: Floats, y: Floats) -> Indices:
+    corners = [0]
+    for i in range(1, len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
 
 
 def _part(

@@ -16,12 +16,12 @@ from laconic.bounds.names import get_solver
 from laconic.bounds.prove import Proof, closes, prove, takes_long, with_note
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.core.words import at_least, counted, percent, scope_of
+from laconic.core.words import scope_of
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenpairs
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.covariance.screening import widened
-from laconic.model.joint import ACCURACY, Jointly, each_of, fewest_that_keep, first_start, solve_together
+from laconic.model.joint import ACCURACY, JointSolution, each_of, fewest_that_keep, first_start, solve_together
 from laconic.model.settings import Sizes, forced_places, joint_of, penalty_of, smallest_that_keeps
 from laconic.proof import Certificate, ProofError, Proved, UpperBound, certify
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of, on_all, solve_at_hand
@@ -195,33 +195,16 @@ def dense_variance(covariance: Covariance, features: Indices, count: int, monito
     return float(np.maximum(values, 0.0).sum())
 
 
-def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
-    """Return how much variance components hold together, and as many ordinary components, as shares of a total or not.
-
-    The components use `used` features, and the ordinary ones `everything`. `dense` is NaN if it was not computed.
-    """
-
-    def amount(value: float) -> str:
-        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
-
-    which = "The component holds" if count == 1 else f"Together the {count} components hold"
-    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
-    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {counted(used, 'feature')}"
-    if np.isnan(dense):
-        return f"{first}. Interrupted before the ordinary ones were computed."
-    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
-
-
 @dataclass(frozen=True, eq=False)
 class Components:
     """The components of a fit."""
 
     solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
     certificates: list[Any]  # one for each component, or one for all that were found together
-    dense_variances: Floats  # of the ordinary component on the same covariance, of the features that were free
+    dense_variances: Floats  # of the ordinary component on the same covariance; NaN if they were found together
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Jointly | None = None  # what is proved of all components, if they were found together
-    one_by_one: bool = True  # whether each was found given the earlier ones
+    together: JointSolution | None = None  # all components, if they were found together
+    uppers: Floats | None = None  # a proved bound on what one like each of these adds to the others
 
 
 def components(
@@ -240,7 +223,7 @@ def components(
             return _jointly(search)
         if abilities_of(search.solver).together and sizes.count > 1:
             search.found = _in_blocks(search)
-            return _concluded(search, one_by_one=False)
+            return _concluded(search)
         try:
             if len(starts):
                 search.extend(search.found, sizes.count, starts)
@@ -250,11 +233,12 @@ def components(
         except KeyboardInterrupt:
             if not search.found:
                 raise
-            search.interrupt()
+            for one in search.found:
+                one.stopped = Stop.INTERRUPTED
         return _concluded(search)
 
 
-def _concluded(search: "Search", *, one_by_one: bool = True) -> Components:
+def _concluded(search: "Search") -> Components:
     """Return the components with their certificates. After Ctrl-C no more certificates are made."""
     pairs = []
     certified = search.model.proof is not None
@@ -266,7 +250,7 @@ def _concluded(search: "Search", *, one_by_one: bool = True) -> Components:
             pairs.append(concluded(one, search.made, search.model, certified=False))
     dense = np.array([one.dense_variance for one in search.found])
     solutions, certificates = [solution for solution, _ in pairs], [certificate for _, certificate in pairs]
-    return Components(solutions, certificates, dense, search.covariance, one_by_one=one_by_one)
+    return Components(solutions, certificates, dense, search.covariance)
 
 
 def _jointly(search: "Search") -> Components:
@@ -293,9 +277,8 @@ def _jointly(search: "Search") -> Components:
         whole.stopped = Stop.INTERRUPTED
     problem = search.jointly(ks, whole, total)
     found = solve_together(model, made, search.covariance, problem, [first, *starts], search.seed)
-    together = each_of(found, search.covariance, search.varying)
-    certificates, dense = [found.certificate], together.dense_variances
-    return Components(together.solutions, certificates, dense, search.covariance, together, False)
+    solutions, uppers = each_of(found, search.covariance, search.varying)
+    return Components(solutions, [found.certificate], np.full(count, np.nan), search.covariance, found, uppers)
 
 
 @dataclass(eq=False)
@@ -338,11 +321,6 @@ class Search:
         assert question is not None
         sizes = tuple(min(k, one.n_features) for k in cardinalities)
         return JointProblem(one.covariance, question, sizes, total, one.forced, self.model.nonnegative, monitor)
-
-    def interrupt(self) -> None:
-        """Note that the user stopped the work on all components."""
-        for one in self.found:
-            one.stopped = Stop.INTERRUPTED
 
     def find(self) -> None:
         """Find all components. After Ctrl-C those found so far are kept.

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laconic.bounds.names import get_solver
 from laconic.bounds.prove import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Hint, Monitor, warn
@@ -25,7 +24,6 @@ from laconic.model.components import (
     components,
     dense_variance,
     explained_variances,
-    held_in_words,
 )
 from laconic.model.hints import hints_of
 from laconic.model.scores import (
@@ -45,15 +43,11 @@ from laconic.model.settings import (
     joint_of,
     made_of,
     needs_only_products,
-    penalty_of,
     sizes_of,
 )
 from laconic.proof.gate import relative_gap
 from laconic.search.problem import Status
 from laconic.search.several import Question
-
-# If the components hold at least this share of what ordinary ones hold, to find them together would change little.
-NEARLY_ALL = 0.99
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,6 @@ class Together:
     held: float  # the variance that the components hold together
     dense: float  # the variance that as many ordinary components hold, an estimate
     upper: float  # the proved limit of what components of these sizes hold; infinite if there is none
-    verdict: str
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -96,8 +89,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         number for each component: [5, 2] asks for two components. A float up to 1.0 is a share: each component gets the
         smallest number of features found that keeps this share of the ordinary component's variance. So 1 is a count,
         and 1.0 a share. {"total": 30} is a number for all components together, which the search divides. By default
-        the number is the one that `laconic.choose` recommends: at the bend of the variance that all components hold
-        together, without features that add little.
+        the numbers are those that `laconic.choose` recommends.
     method : str or Solver, default="auto"
         How to search: a solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
@@ -170,7 +162,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         (upper - lower) / lower.
     verdicts_ : list of str
         For each component a sentence on how its search ended, what is proved, and which supports it was compared with.
-        With `Penalized` the comparison is with supports of any size.
+        With `Penalized` the comparison is with supports of any size. With `joint` it is about all of them together.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
         sign. With `joint` the list holds one certificate, for all components together.
@@ -357,9 +349,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.lower_bound_ = np.array([s.value for s in solutions])
         self.upper_bound_ = np.array([s.upper for s in solutions])
         self.verdicts_ = [s.verdict for s in solutions]
-        if found.together is not None:
-            self.upper_bound_ = found.together.uppers
-            self.verdicts_ = found.together.verdicts
+        if found.together is not None and found.uppers is not None:
+            self.upper_bound_, self.verdicts_ = found.uppers, [found.together.verdict] * len(solutions)
         self.gap_ = np.array([relative_gap(*pair) for pair in zip(self.lower_bound_, self.upper_bound_, strict=True)])
         variances = explained_variances(covariance, self.components_)
         self.total_variance_ = covariance.trace
@@ -376,28 +367,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _of_all(self, made: Made, found: Components, monitor: Monitor) -> Together:
         """Return what the components hold together, beside as many ordinary components."""
-        count, total = self.n_components_, self.total_variance_
-        held, varying = float(self.explained_variance_.sum()), np.flatnonzero(~made.constant)
-        dense = (
-            float(found.dense_variances[0]) if count == 1 else dense_variance(found.covariance, varying, count, monitor)
-        )
+        held, dense = float(self.explained_variance_.sum()), float(found.dense_variances[0])
+        if self.n_components_ > 1:
+            dense = dense_variance(found.covariance, np.flatnonzero(~made.constant), self.n_components_, monitor)
         dense = max(dense, held) if np.isfinite(dense) else np.nan
-        # In a matrix that is no covariance, components may hold more than the trace. Then there are no shares.
-        share_of = total if total > 0 and np.nanmax([held, dense]) <= total * (1 + 1e-9) else None
-        used = len(np.unique(np.concatenate(self.supports_)))
-        sentences = [held_in_words(count, held, dense, share_of, used, len(varying))]
-        upper = float(self.upper_bound_[0]) if count == 1 else np.inf
+        upper = float(self.upper_bound_[0]) if self.n_components_ == 1 else np.inf
         if found.together is not None:
-            upper = max(found.together.whole.upper, held)
-            sentences.append(found.together.whole.limit_in_words(share_of))
-        elif count > 1 and found.one_by_one:
-            solver = get_solver(self.method)
-            free = self.joint is None and not self.nonnegative and penalty_of(solver) is None
-            advice = "; joint='span' looks for components that hold more together"
-            sentences.append(
-                f"Each was found given the earlier ones{advice if free and held < NEARLY_ALL * dense else ''}."
-            )
-        return Together(used, held, dense, upper, " ".join(sentences))
+            upper = max(found.together.upper, held)
+        return Together(len(np.unique(np.concatenate(self.supports_))), held, dense, upper)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -520,9 +497,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data are projected on their span; raw_variance, z'Sz, in which variance that two components share is counted
         twice; qr_variance, the variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani
         2006), NaN if S is not semidefinite; share, the variance as a share of the total; dense_variance, that of the
-        ordinary component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
-        verdict, what is proved, in words; method and note, how it was found.
+        ordinary component in the same matrix, NaN with `joint`; the bounds lower and upper; gap, which is 0 for an
+        optimal component; verdict, what is proved, in words; method and note, how it was found.
         """
+        from laconic.report.sentences import together
+
         check_is_fitted(self)
         each, all_of = self._each, self._together
         total = self.total_variance_ if self.total_variance_ > 0 else np.nan
@@ -539,7 +518,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "lower": [*self.lower_bound_, all_of.held],
                 "upper": [*self.upper_bound_, all_of.upper],
                 "gap": [gap_in_tables(gap) for gap in gaps],
-                "verdict": [*self.verdicts_, all_of.verdict],
+                "verdict": [*self.verdicts_, together(self, "feature")],
                 "method": [*(one.method for one in each), ""],
                 "note": [*(one.note for one in each), ""],
             },

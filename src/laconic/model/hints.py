@@ -92,7 +92,11 @@ def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str
     differing = _rows_that_differ(columns) if n_rows else None
     degenerate = dict(_degenerate(model, covariance, label, used, differing, n_rows))
     described = marked.union(*(model.supports_[index].tolist() for index in degenerate))
-    return [*hints, *degenerate.values(), *_of_pairs(model, covariance, described, label)]
+    hints += [*degenerate.values(), *_of_pairs(model, covariance, described, label)]
+    scree = None if model.choice_ is None else model.choice_.scree
+    if not hints and scree is not None and scree.noise is not None and not scree.n_above_noise:
+        hints.append("No component is better than noise, so the one that is kept may mean nothing.")
+    return hints
 
 
 class _Label:

@@ -7,7 +7,7 @@ components that were found one after the other, and knows the features at hand. 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from laconic.bounds.prove_jointly import JointBound, prove_jointly
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Stop, warn
 from laconic.core.rounding import sum_up
-from laconic.core.words import Scope, at_least, at_most, counted, percent, scope_of, several_in_words
-from laconic.covariance import Covariance, largest_eigenpair, largest_eigenpairs
-from laconic.covariance.deflation import Deflation
+from laconic.core.words import Scope, counted, held_at_least_in_words, scope_of, several_in_words
+from laconic.covariance import Covariance, largest_eigenpairs
 from laconic.covariance.make import Made
 from laconic.proof import Certificate, certify
 from laconic.proof.certificate import lower_of
@@ -35,13 +34,6 @@ if TYPE_CHECKING:
 ACCURACY = 1e-3
 # A share of variance may be missed by this, relative to the target: rounding errors of eigenvalues are smaller.
 ROUNDING = 1e-10
-# The components that each one is compared with, while the others stay as they are.
-RIVALS = {
-    "common": "no component on the same number of common features",
-    "disjoint": "no component of this size on other features",
-    "orthogonal": "no component of this size orthogonal to them",
-    "span": "no component of this size",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +50,12 @@ class JointSolution:
     status: Status
     reason: str
     scope: Scope
-    total_variance: float  # the trace of S
     certificate: Certificate | None = None
 
     @property
     def support(self) -> Indices:
         """The features that any component uses."""
         return np.unique(np.concatenate(self.supports))
-
-    @property
-    def loadings(self) -> Floats:
-        """The root of the sum of squared loadings of each of these features."""
-        return np.asarray(np.linalg.norm(self.vectors[:, self.support], axis=0))
 
     @property
     def gap(self) -> float:
@@ -79,29 +65,9 @@ class JointSolution:
     @property
     def verdict(self) -> str:
         """Full sentences: what is proved of all components together, and how the search ended if a gap is left."""
-        shares = 0 < self.value <= self.total_variance
+        several = several_in_words(self.question, self.cardinalities, self.total)
         ending = "" if self.status is Status.OPTIMAL else f" {self.status}"
-        return self.limit_in_words(self.total_variance if shares else None) + ending
-
-    def limit_in_words(self, total: float | None) -> str:
-        """Return what is proved of all components together, as a share of a total variance or not."""
-        if not np.isfinite(self.upper):
-            return "No upper bound was computed."
-        most = at_most(self.upper, 3) if total is None else percent(self.upper / total, up=True)
-        more = "more" if self.gap <= PROVED else f"more than {most}"
-        which = several_in_words(self.question, self.cardinalities, self.total)
-        return f"No {which}{self.scope.supports} hold {more} (proved)."
-
-
-@dataclass(frozen=True, eq=False)
-class Jointly:
-    """Components that were found together, and each of them beside the others."""
-
-    whole: JointSolution
-    solutions: list[Solution]  # on all features; the value of each is what it adds to the others
-    uppers: Floats  # for each component, a proved bound on what one like it may add to the others
-    dense_variances: Floats  # what an ordinary component would add to the others
-    verdicts: list[str]
+        return held_at_least_in_words(several, self.gap, self.scope) + ending
 
 
 def first_start(variances: Floats, sizes: Sequence[int], found: Sequence[Floats] = ()) -> Floats:
@@ -176,7 +142,6 @@ def solve_together(
         stopped_or(part.monitor.stopped or monitor.stopped, Status.TOGETHER),
         "",
         scope_of(features[:0], features[problem.forced], matrix=words, feature_names=made.names),
-        covariance.trace,
     )
     return solution if bound is None else _proved(solution, bound, made, covariance, problem)
 
@@ -231,46 +196,32 @@ def _found(part: JointProblem, starts: Sequence[Floats], seed: int) -> Floats:
     return Span(seed=seed).solve(one, part.cardinalities, *found)
 
 
-def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> Jointly:
-    """Look at each component beside the others. `features` are those that vary, of `covariance` on all."""
+def each_of(whole: JointSolution, covariance: Covariance, features: Indices) -> tuple[list[Solution], Floats]:
+    """Return each component, with what it adds to the others, and a proved bound on what one like it may add.
+
+    `features` are those that vary, of `covariance` on all.
+    """
     own = features if covariance.at_hand is None else np.intersect1d(features, covariance.at_hand)
     part = covariance if len(own) == covariance.n_features else covariance.part(own)
-    added, dense = _given_others(part, np.ascontiguousarray(whole.vectors[:, own].T))
+    added = _given_others(part, np.ascontiguousarray(whole.vectors[:, own].T))
     uppers = np.maximum(_bounded_given_others(covariance, whole), added)
-    question, scope, status = whole.question, whole.scope, whole.status
+    same: dict[str, Any] = {"method": whole.question, "reason": whole.reason, "scope": whole.scope}
     solutions = [
-        Solution(support, z[support], float(value), status, method=question, reason=whole.reason, scope=scope)
+        Solution(support, z[support], float(value), whole.status, **same)
         for support, z, value in zip(whole.supports, whole.vectors, added, strict=True)
     ]
-    total = whole.total_variance
-    ending = "All components together are optimal (proved)." if status is Status.OPTIMAL else str(status)
-    verdicts = [
-        f"{_beside_others(question, float(value), float(upper), total, scope, whole.value)} {ending}"
-        for value, upper in zip(added, uppers, strict=True)
-    ]
-    return Jointly(whole, solutions, uppers, dense, verdicts)
+    return solutions, uppers
 
 
-def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
-    """Return what each component adds to the span of the others, and what an ordinary component would add.
-
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA. What an orthonormal
-    component adds is its own variance.
-    """
+def _given_others(covariance: Covariance, vectors: Floats) -> Floats:
+    """Return what each component adds to the span of the others. If they are orthonormal, it is its own variance."""
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
-    added, dense = [], []
+    added = []
     for t in range(vectors.shape[1]):
         others = np.arange(vectors.shape[1]) != t
-        basis, image = basis_of_span(vectors[:, others], images[:, others])
-        middle = basis.T @ image
-        added.append(whole - float(middle.trace()))
-        deflation = Deflation(covariance, "projection")
-        for q in basis.T:
-            deflation.remove(np.ascontiguousarray(q))
-        dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
-    # An ordinary component adds no less than one with few features; its computed value is accurate to a few digits.
-    return np.array(added), np.maximum(np.array(dense), added)
+        added.append(whole - float(np.einsum("ij,ij->", *basis_of_span(vectors[:, others], images[:, others]))))
+    return np.array(added)
 
 
 def _bounded_given_others(covariance: Covariance, whole: JointSolution) -> Floats:
@@ -288,22 +239,6 @@ def _bounded_given_others(covariance: Covariance, whole: JointSolution) -> Float
         except ValueError:
             continue
     return uppers
-
-
-def _beside_others(question: Question, value: float, upper: float, total: float, scope: Scope, held: float) -> str:
-    """Return the verdict on one component that was found together with others, as shares of the total variance.
-
-    A proof shows that beside the others no component like it has more than `upper`. All together hold `held`.
-    """
-    shares = 0 < max(value, held) <= total
-    amount = f"{percent(value / total)} of the total variance" if shares else f"a variance of {at_least(value, 4)}"
-    verb, beside = ("adds", " to the other components") if question == "span" else ("holds", "")
-    found = f"It {verb} {amount}{scope.matrix}{beside}."
-    if not np.isfinite(upper):
-        return f"{found} No upper bound was computed."
-    most = percent(upper / total, up=True) if shares else at_most(upper, 3)
-    more = "more" if upper - value <= PROVED * held else f"more than {most}"
-    return f"{found} Beside the others as they are, {RIVALS[question]}{scope.supports} {verb} {more} (proved)."
 
 
 def fewest_that_keep(problem: JointProblem, share: float, seed: int) -> tuple[int, Floats]:

@@ -451,7 +451,15 @@ def noise(
     check_settings(model)
     permutations = check_count("permutations", permutations)
     solver = get_solver(model.method)
-    _check_comparable(model, solver)
+    why = ""
+    if joint_of(model) is not None:
+        why = f"joint={model.joint!r} finds them together; leave out joint="
+    elif penalty_of(solver) is not None:
+        why = "a penalty finds another size in each permuted table; give cardinality= and a method without a penalty"
+    elif model.deflation != "projection":
+        why = f"deflation={model.deflation!r} cannot take a component out of rows; give deflation='projection'"
+    if why:
+        raise ValueError(f"noise compares components of given sizes, found one after the other: {why}.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         made = made_of(model, X, covariance, sample_weight, monitor)
         check_rows(made, "noise")
@@ -482,16 +490,3 @@ def noise(
         )
     check_enough_done(len(records), 1, "component", monitor.stopped)
     return Noise(records, permutations, monitor.stopped)
-
-
-def _check_comparable(model: "SparsePCA", solver: Solver) -> None:
-    """Raise a ValueError if components of this kind cannot be compared with noise."""
-    why = ""
-    if joint_of(model) is not None:
-        why = f"joint={model.joint!r} finds them together; leave out joint="
-    elif penalty_of(solver) is not None:
-        why = "a penalty finds another size in each permuted table; give cardinality= and a method without a penalty"
-    elif model.deflation != "projection":
-        why = f"deflation={model.deflation!r} cannot take a component out of rows; give deflation='projection'"
-    if why:
-        raise ValueError(f"noise compares components of given sizes, found one after the other: {why}.")

@@ -14,19 +14,15 @@ from laconic.bounds.prove import Proof, closes, prove, with_note
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
 from laconic.core.words import at_least, counted, gap_in_tables, is_whole, places_of
-from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, largest_eigenvalues
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.bend import bend_of, sharpest_bend
-from laconic.model.components import Found, Search, bounded, components, concluded
-from laconic.model.joint import JointSolution, first_start, solve_together
+from laconic.model.components import Found, bounded, components, concluded
 from laconic.model.settings import (
-    Sizes,
     check_count,
     check_settings,
     forced_places,
     is_sequence,
-    is_total,
     joint_of,
     made_of,
     sizes_of,
@@ -47,15 +43,14 @@ NOTHING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The best component found for each number of features, or the best components together; `path` makes it."""
+    """The best component found for each number of features; `path` makes it."""
 
-    cardinalities: Indices  # the number of features of each component; of all with cardinality={"total": ...}
-    solutions: Sequence[Solution | JointSolution]  # the components, with their bounds
-    dense_variance: float  # of as many ordinary components, after earlier ones are removed; shares are relative to it
+    cardinalities: Indices  # the number of features of each component
+    solutions: Sequence[Solution]  # the components, with their bounds
+    dense_variance: float  # of the ordinary component, after earlier ones are removed; shares are relative to it
     total_variance: float  # the trace of the covariance, before
     feature_names: list[str] | None = None
     certificates: list[Certificate | None] = field(default_factory=list)
-    suggested: int | None = None  # the number of features at the sharpest bend, by the convex hull, if there are three
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
@@ -65,7 +60,7 @@ class Path:
 
     @property
     def values(self) -> Floats:
-        """The value z'Sz of each component, or the variance that components hold together."""
+        """The value z'Sz of each component."""
         return np.array([s.value for s in self.solutions])
 
     @property
@@ -80,7 +75,7 @@ class Path:
 
     @property
     def supports(self) -> list[Indices]:
-        """The features of each component, or of components together."""
+        """The features of each component."""
         return [s.support for s in self.solutions]
 
     def names(self, cardinality: int) -> list[str]:
@@ -93,7 +88,7 @@ class Path:
             )
         return self._names(self.solutions[int(places[0])])
 
-    def _names(self, solution: Solution | JointSolution) -> list[str]:
+    def _names(self, solution: Solution) -> list[str]:
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
         return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
 
@@ -131,8 +126,7 @@ def path(
     """Return the best component found for each number of features.
 
     Each cardinality starts from the supports of its neighbours, first upwards and then downwards. The values never fall
-    as the cardinality grows. If the model asks for several components with `joint`, the path is that of the variance
-    that they hold together, each with as many features. With ``cardinality={"total": ...}`` all have so many.
+    as the cardinality grows.
 
     Parameters
     ----------
@@ -149,7 +143,7 @@ def path(
         The last cardinality. By default the largest that is possible, but at most 100.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
-        certificates are about the matrix that is left. Not with `joint`.
+        certificates are about the matrix that is left.
 
     Returns
     -------
@@ -169,60 +163,19 @@ def path(
     >>> found = path(SparsePCA(), votes, sizes=8)
     >>> found.names(2)
     ['H.R. 3045', 'S. 1307']
-    >>> found.suggested
-    5
     """
     check_settings(model)
     check_count("component", component)
     if sizes is not None:
         check_count("sizes", sizes)
-    joint = joint_of(model)
-    if joint is not None and component > 1:
-        raise ValueError(f"joint={joint!r} finds all components together; leave out component={component}, or joint=.")
+    if joint_of(model) is not None:
+        raise ValueError(f"path is about one component, and joint={model.joint!r} about several; leave out joint=.")
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         features = DEFAULT_END if sizes is None else sizes
         made = made_of(model, X, covariance, sample_weight, monitor, features=features)
-        if joint is not None:
-            return _joint_path(model, made, monitor, sizes)
         before = earlier_components(model, made, component - 1, monitor)
         with threads_for(made.covariance.on_hand().n_features):
             return path_of(model, made, monitor, last=sizes, earlier=before)
-
-
-def _joint_path(model: "SparsePCA", made: Made, monitor: Monitor, last: int | None) -> Path:
-    """Return the path of components that are found together: by the size of each, or by that of all."""
-    k, n = model.cardinality, int((~made.constant).sum())
-    count = len(k) if is_sequence(k) and model.n_components is None else model.n_components
-    if not is_whole(count):
-        raise ValueError(f"n_components={count!r} is no number; a path of components together needs one.")
-    search = Search(model, made, Sizes(count, None), monitor, made.covariance)
-    by_total, apart, forced = is_total(k), model.joint == "disjoint", len(search.forced)
-    least = max(count, count * forced) if by_total else max(count if model.joint == "common" else 1, forced)
-    most = (n if apart else count * n) if by_total else n // count if apart else n
-    end = min(most, max(DEFAULT_END, least)) if last is None else last
-    if not least <= end <= most:
-        raise ValueError(f"sizes={last!r} must be an int from {least} to {most} for joint={model.joint!r}.")
-    covariance, found = made.covariance, list[JointSolution]()
-    with threads_for(covariance.on_hand().n_features):
-        for size in range(least, end + 1):
-            ks = [size - count + 1 if by_total else size] * count
-            problem = search.jointly(ks, monitor.part(end + 1 - size), size if by_total else None)
-            first = found[-1].vectors if found else first_start(covariance.diagonal, ks)
-            found.append(solve_together(model, made, covariance, problem, [first], search.seed))
-        varying = covariance if n == covariance.n_features else SubsetCovariance(covariance, search.varying)
-        dense = float(np.maximum(largest_eigenvalues(varying.on_hand(), count), 0.0).sum())
-    sizes = np.arange(least, end + 1)
-    values = np.array([one.value for one in found])
-    before = float(np.sort(covariance.diagonal)[::-1][count : 2 * count].sum()) if least == 1 else float(values[0])
-    return Path(
-        sizes,
-        found,
-        dense,
-        covariance.trace,
-        None if made.names is None else list(made.names),
-        [one.certificate for one in found],
-        sharpest_bend(sizes, values, before) if len(found) > 2 else None,
-    )
 
 
 def earlier_components(model: "SparsePCA", made: Made, count: int, monitor: Monitor) -> Floats:
@@ -281,15 +234,9 @@ def path_of(
         for k, solution, bound in zip(sizes, solutions, bounds, strict=True)
     ]
     dense, _ = largest_eigenpair(inner.on_hand())
-    suggested = bend_of(part, solutions) if len(solutions) > 2 else None
-    path = _path(model, made, found, dense, certified=certified and model.proof is not None)
-    return replace(path, suggested=suggested)
-
-
-def _path(model: "SparsePCA", made: Made, found: list[Found], dense: float, *, certified: bool) -> Path:
-    results = [concluded(one, made, model, certified=certified) for one in found]
+    results = [concluded(one, made, model, certified=certified and model.proof is not None) for one in found]
     return Path(
-        np.array([one.problem.cardinality for one in found], dtype=np.intp),
+        np.array(sizes, dtype=np.intp),
         [solution for solution, _ in results],
         dense,
         made.covariance.trace,

@@ -56,9 +56,8 @@ def check_settings(model: "SparsePCA") -> None:
     for name in ("nonnegative", "center", "scale", "verbose"):
         if not isinstance(getattr(model, name), bool | np.bool_):
             raise ValueError(f"{name}={getattr(model, name)!r} must be True or False.")
-    if time_limit is not None and (
-        isinstance(time_limit, bool) or not isinstance(time_limit, Real) or not float(time_limit) > 0
-    ):
+    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (is_number and float(time_limit) > 0):
         raise ValueError(f"time_limit={time_limit!r} must be a number of seconds above zero, or None.")
     state = model.random_state
     if not (state is None or isinstance(state, np.random.RandomState) or (is_whole(state) and state >= 0)):
@@ -148,14 +147,6 @@ def check_count(name: str, count: Any, least: int = 1) -> int:
     if not is_whole(count) or count < least:
         raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
     return int(count)
-
-
-def check_rank(rank: int, count: int) -> None:
-    """Raise a ValueError if a covariance of this rank does not have so many components."""
-    if rank < count:
-        raise ValueError(
-            f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
-        )
 
 
 def is_share(cardinality: Any) -> TypeGuard[float]:
@@ -339,7 +330,11 @@ def check_sizes(model: "SparsePCA", made: Made, sizes: Sizes) -> None:
         )
     # In a matrix that is not semidefinite, the search says when no positive variance is left.
     if covariance.semidefinite:
-        check_rank(rank_at_least(covariance.on_hand(), count), count)
+        rank = rank_at_least(covariance.on_hand(), count)
+        if rank < count:
+            raise ValueError(
+                f"n_components={count} exceeds the rank of the covariance, {rank}; ask for at most n_components={rank}."
+            )
     if ks is None or penalty_of(get_solver(model.method)) is not None:
         return
     if max(ks) > varying and sizes.total is None:
@@ -381,7 +376,7 @@ def smallest_that_keeps(problem: Problem, solver: Solver, share: float) -> tuple
             high, solution, step = middle, trial, 2 * step
         else:
             low = middle
-    kept = f"this component keeps {at_least(solution.value / dense, 3)} of the dense component's variance"
+    kept = f"this component keeps {at_least(solution.value / dense, 3)} of the ordinary component's variance"
     if monitor.stopped is not None:
         warn(f"The search for cardinality={share} was stopped at {len(solution.support)} features; {kept}.")
     elif solution.value < target:

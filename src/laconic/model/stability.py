@@ -118,22 +118,18 @@ class Stability:
     @property
     def verdict(self) -> str:
         """Sentences: how stable each component is, and how many features may be there by chance."""
-        return self.verdict_at(THRESHOLD)
-
-    def verdict_at(self, threshold: float) -> str:
-        """Return the verdict if a feature counts as stable from another share of the samples on."""
-        done, share, lines = len(self.supports), f"{100 * check_threshold(threshold):.3g} %", list[str]()
+        done, lines = len(self.supports), list[str]()
         for place, z in enumerate(self.components):
             support = np.flatnonzero(z)
-            often = int(np.count_nonzero(self.frequencies[place, support] >= threshold))
+            often = int(np.count_nonzero(self.frequencies[place, support] >= THRESHOLD))
             low, high = self.intervals[place]
             lines.append(
-                f"Component {place + 1}: {often} of its {len(support)} features are chosen in at least {share} of "
-                f"{done} half samples. " + _index_in_words(float(self.indices[place]), float(low), float(high))
+                f"Component {place + 1}: {often} of its {len(support)} features are chosen in at least "
+                f"{100 * THRESHOLD:.3g} % of {done} half samples. "
+                + _index_in_words(float(self.indices[place]), float(low), float(high))
             )
         lines.append("Stability is 1 if all samples choose the same features, and 0 if they choose at random.")
-        selected = len(self.selected(threshold))
-        chance = self.expected_by_chance(threshold) if threshold > 0.5 else np.nan
+        selected, chance = len(self.selected()), self.expected_by_chance()
         if chance < selected:  # a larger bound says nothing
             lines.append(
                 f"Of all features, {selected} are chosen so often in one of the components. On average, at most "

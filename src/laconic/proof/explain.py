@@ -58,7 +58,7 @@ def _bound_in_words(c: Certificate, upper: float) -> list[str]:
 
 def _matrix_in_words(c: Certificate) -> list[str]:
     """Return how S was made of the data."""
-    recipe, words = c.recipe, [f"S has {counted(c.n_features, 'row')} and columns, one for each feature.", c.claim[2]]
+    recipe, words = c.recipe, [f"S has {counted(c.n_features, 'row')}, one for each feature.", c.claim[2]]
     if recipe.missing == "em":
         words.append(f"EM made {counted(recipe.iterations, 'step')}.")
     elif recipe.given == "rows" and not recipe.estimated:

@@ -51,6 +51,8 @@ from laconic.report.sentences import (
     badge,
     count_of,
     found_in_words,
+    in_columns,
+    prepared,
     proof_in_words,
     share_of,
     together,
@@ -65,12 +67,6 @@ if TYPE_CHECKING:
 MOST_SEARCHED = 20_000
 # A page carries certificates of at most this many bytes. The text of a link is a third longer than the bytes.
 MOST_BYTES = 2_000_000
-# What was done about missing values.
-MISSING = {
-    "pairwise": "Each pair of columns was compared in the rows that have both values.",
-    "drop": "Rows with missing values were left out: {rows:,}.",
-    "em": "The others tell what they probably were (EM, a normal distribution).",
-}
 # The code for a table without a file names at most this many columns.
 MOST_IN_CODE = 60
 # A table of loadings shows at most this many columns; all of them can be searched.
@@ -201,7 +197,7 @@ def content_of(
         points=points,
         stability=stability,
         left_out=out,
-        prepared=_prepared_in_words(model, given == "covariance"),
+        prepared=prepared(model, given == "covariance"),
         not_used=not_used,
         hints=[_fact(hint) for hint in model.hints_],
         certificates=_certificate_files(model),
@@ -273,20 +269,6 @@ def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
         number = None if name == "components.json" else place + 1
         result.append(CertificateFiles(number, badge(model, place), written if fits else (), size))
     return result
-
-
-def _prepared_in_words(model: "SparsePCA", matrix: bool) -> str:
-    """Return what was done to the columns before the search: scaling, and missing values."""
-    words = []
-    if not matrix and model.scale:
-        words.append("Each column was divided by its standard deviation first, so that all count alike.")
-    elif not matrix:
-        words.append("The columns keep their units, so that those with a larger variance count more.")
-    if model.missing_ is not None:
-        count, columns = int(model.missing_.counts.sum()), int(np.count_nonzero(model.missing_.counts))
-        way = MISSING.get(model.missing_.way, "").format(rows=model.missing_.rows)
-        words.append(f"{count:,} values of {count_of(columns)} are missing. {way}".rstrip())
-    return " ".join(words)
 
 
 def _fact(hint: str) -> str:
@@ -414,12 +396,8 @@ def _points(points: Points) -> dict[str, Any]:
 
 
 def _short(values: Iterable[float]) -> list[float | None]:
-    return [_one(float(value)) for value in values]
-
-
-def _one(value: float) -> float | None:
-    """Return a number with few digits, or None if it is not finite."""
-    return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+    """Return numbers with few digits, and None for those that are not finite."""
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
 def _shortened(text: str, most: int = MOST_LETTERS) -> str:
@@ -434,7 +412,7 @@ FILTERS: dict[str, Any] = {
     "loading": lambda value: f"{value:+.3f}".replace("-", "\u2212"),
     "tied": lambda text: text.replace(" %", "\u00a0%"),
     "percent": lambda share: percent(share).replace(" ", "\u00a0"),
-    "in_columns": lambda text: re.sub(r"\bfeature(s?)\b", r"column\1", text),
+    "in_columns": in_columns,
     "memory": memory_in_words,
     "count_of": count_of,
     "name_of": lambda feature, page: page.name(feature),

@@ -27,8 +27,6 @@ MOST_COMPONENTS = 12
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
-# Above this many points of a curve their markers are small.
-MANY_POINTS = 40
 
 
 def loadings(
@@ -240,8 +238,7 @@ def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
 def path(path: Any, *, ax: "Place" = None) -> "Axes":
     """Draw a path: the variance found and the proved upper bound, against the number of features.
 
-    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
-    features that the path suggests has a ring.
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound.
 
     Parameters
     ----------
@@ -264,17 +261,11 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
         ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
-    size = 5.0 if len(k) <= MANY_POINTS else 3.0
     for which, face, words in ((proved, COLOURS[0], "found, optimal (proved)"), (~proved, "white", "found")):
         if which.any():
-            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
+            ax.plot(k[which], found[which], linestyle="none", marker="o", markersize=4.0, markerfacecolor=face,
                     markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="ordinary PCA")
-    if path.suggested in k:
-        ax.axvline(path.suggested, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
-        ax.plot([path.suggested], found[k == path.suggested], linestyle="none", marker=".", markersize=22,
-                markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.2, zorder=5,
-                label=f"suggested: {counted(path.suggested, 'feature')}")  # fmt: skip
     ax.set_xlabel("Number of features")
     ax.set_ylabel("Share of the variance (%)" if unit != 1.0 else "Variance")
     values = np.array([0.0, *found, dense / unit])
@@ -314,20 +305,16 @@ def choice(choice: Any, *, ax: Any = None) -> Any:
         left.plot(numbers, choice.scree.variances / unit, color=COLOURS[0], marker="o", label="ordinary components")
         left.plot(numbers, choice.scree.noise_line / unit, color=GREY, linestyle="--", label="noise: permuted columns")
         left.set_xlabel("Component")
-        left.set_ylabel(f"Variance{share}")
-        left.set_ylim(bottom=0)
-        left.locator_params(axis="x", integer=True, min_n_ticks=1)
-        left.legend(frameon=False)
-        tidy(left)
     right.plot(choice.cardinalities, choice.held / unit, color=COLOURS[0], marker=".", label="held together")
     right.axhline(choice.ordinary / unit, color=GREY, linestyle="--", label="ordinary components")
     right.plot([choice.bend], choice.held[choice.cardinalities == choice.bend] / unit, linestyle="none", marker=".",
                markersize=22, markerfacecolor="none", markeredgecolor=INK,
                label=f"bend: {counted(choice.bend, 'feature')}")  # fmt: skip
     right.set_xlabel("Cardinality (number of features of each component)")
-    right.set_ylabel(f"Variance{share}")
-    right.set_ylim(bottom=0)
-    right.locator_params(axis="x", integer=True, min_n_ticks=1)
-    right.legend(frameon=False)
-    tidy(right)
+    for one in (left, right) if left.axison else (right,):
+        one.set_ylabel(f"Variance{share}")
+        one.set_ylim(bottom=0)
+        one.locator_params(axis="x", integer=True, min_n_ticks=1)
+        one.legend(frameon=False)
+        tidy(one)
     return np.array([left, right])

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.core.words import counted, percent
-from laconic.report.sentences import share_of, together
+from laconic.report.sentences import in_columns, prepared, proof_of, share_of, together
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -44,12 +44,12 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 
 def print_components(model: "SparsePCA", *, noun: str = "column", titles: Mapping[str, str] | None = None) -> None:
-    """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
+    """Print a table for each component: a summary line, the loadings with `titles` if given, and the proof.
 
     What all components hold together comes last.
     """
     if model.choice_ is not None:
-        print(f"{model.choice_.reason.replace('feature', noun)}\n")
+        print(f"{in_columns(model.choice_.reason)}\n")
     tables, loadings = [], model.loadings()
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
@@ -62,11 +62,11 @@ def print_components(model: "SparsePCA", *, noun: str = "column", titles: Mappin
             table.add_row(Text(str(feature)), *middle, Text(f"{loading:+.3f}"))
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
-        # The verdict on one of several that were found together has another share: what it adds to all others.
-        verdict = [Text(model.verdicts_[place])] if model._joint is None else []
+        proof = proof_of(model, place).replace("column", noun)
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, *verdict))
-    print_tables([*tables, Group(Text(together(model, noun)))])
+        tables.append(Group(Text(title, style="bold"), table, *([Text(proof)] if proof else [])))
+    given = next((one.recipe.given for one in model.certificates_ if one is not None), "rows")
+    print_tables([*tables, Group(Text(together(model, noun)), Text(prepared(model, given == "covariance")))])
 
 
 def stability_tables(found: "Stability") -> list[Group]:
@@ -75,8 +75,7 @@ def stability_tables(found: "Stability") -> list[Group]:
     for number in range(1, len(found.components) + 1):
         rows = frame[frame["component"] == number]
         table = new_table("Column", "Frequency", "Chosen from all rows", numbers=["Frequency"])
-        shown = rows[:MOST_ROWS]
-        for feature, frequency, inside in zip(shown["feature"], shown["frequency"], shown["in_support"], strict=True):
+        for _, feature, frequency, inside in rows[:MOST_ROWS].itertuples(index=False):
             table.add_row(Text(str(feature)), Text(percent(frequency)), "yes" if inside else "no")
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))

@@ -5,6 +5,7 @@ components hold together. A proof compares the columns of a component with all o
 earlier components leave. It is told as a part of the best possible variance, and needs no second share.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,16 @@ from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
+    from laconic.proof import Certificate
 
 NO_PROOF = "Nothing is proved about other columns."
+FORCED = " that include those asked for"
+# What was done about missing values.
+MISSING = {
+    "pairwise": "Each pair of columns was compared in the rows that have both values.",
+    "drop": "Rows with missing values were left out: {rows:,}.",
+    "em": "The others tell what they probably were (EM, a normal distribution).",
+}
 # How components were found together.
 TOGETHER = {
     "common": "They were chosen together, and all use the same columns.",
@@ -25,6 +34,12 @@ TOGETHER = {
     "orthogonal": "They were chosen together, at right angles to each other.",
     "span": "They were chosen together.",
 }
+
+
+def in_columns(text: str) -> str:
+    """Return a sentence of the library with the word of a table, column, for feature. Names and options stay."""
+    found = r"(?<![\w'\"/.=-])([fF])eature(?=s?\b)(?!s?(?:['\"/=-]|\.\w))"
+    return re.sub(found, lambda word: "column" if word[1] == "f" else "Column", text)
 
 
 def count_of(number: int) -> str:
@@ -54,10 +69,11 @@ def found_in_words(number: int, k: int, said: str) -> str:
     return f"Component {number} {'holds' if number == 1 else 'adds'} {said} with {count_of(k)}"
 
 
-def proof_in_words(k: int, gap: float, n: int, *, earlier: int = 0, which: str = "") -> str:
+def proof_in_words(k: int, gap: float, n: int, *, earlier: int = 0, which: str = "", matrix: str = "") -> str:
     """Return what is proved of all sets of `k` of `n` columns, on what the `earlier` components leave.
 
-    `which` says which sets are compared, such as those with columns that were asked for.
+    `which` says which sets are compared, such as those with columns that were asked for. `matrix` says what was
+    computed from rows with missing values.
     """
     if k >= n:
         return "These are all columns."
@@ -65,7 +81,7 @@ def proof_in_words(k: int, gap: float, n: int, *, earlier: int = 0, which: str =
         return NO_PROOF
     first = "component 1 leaves" if earlier == 1 else f"components 1 {'and' if earlier == 2 else 'to'} {earlier} leave"
     columns = f"{'column' if k == 1 else f'{k:,} columns'}{which} {'holds' if k == 1 else 'hold'}"
-    left = f" of what {first}" if earlier else ""
+    left = (f" of what {first}" if earlier else "") + matrix
     if gap <= PROVED:
         return f"No other {columns} more{left}: proved."
     return f"{'It reaches' if k == 1 else 'They reach'} {_reached(gap)} of the most that any {columns}{left}: proved."
@@ -77,17 +93,37 @@ def _reached(gap: float) -> str:
 
 def answer(model: "SparsePCA", place: int) -> str:
     """Return what a component holds or adds, and what is proved of all others of its size."""
+    first = found_in_words(place + 1, len(model.supports_[place]), share_of(model, place))
+    return f"{first}{', none with a negative loading' if model.nonnegative else ''}. {proof_of(model, place)}".rstrip()
+
+
+def proof_of(model: "SparsePCA", place: int) -> str:
+    """Return what is proved of all others of the size of a component; of those found together only how they ended."""
     one, k = model._each[place], len(model.supports_[place])
-    first = found_in_words(place + 1, k, share_of(model, place))
-    words = [f"{first}{', none with a negative loading' if model.nonnegative else ''}."]
-    if model._joint is None:
-        which = " that include those asked for" if model.forced_in is not None else ""
-        which += " with loadings of either sign" if model.nonnegative else ""
-        earlier = place if " after component" in one.scope.setting else 0
-        words.append(proof_in_words(k, model.gap_[place], model.n_features_in_, earlier=earlier, which=which))
-    if one.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-        words.append("The search was stopped early.")
-    return " ".join(words)
+    stopped = "The search was stopped early." if one.status in (Status.TIME_LIMIT, Status.INTERRUPTED) else ""
+    if model._joint is not None:
+        return stopped
+    which = FORCED if model.forced_in is not None else ""
+    which += " with loadings of either sign" if model.nonnegative else ""
+    earlier = place if " after component" in one.scope.setting else 0
+    proof = proof_in_words(k, model.gap_[place], model.n_features_in_, earlier=earlier, which=which)
+    return f"{proof} {stopped}".rstrip()
+
+
+def certified(one: "Certificate") -> str:
+    """Return what a certificate proves."""
+    if one.n_components > 1:
+        return _of_choices(one.gap)
+    earlier, which = 0 if one.earlier is None else len(one.earlier), FORCED if len(one.forced) else ""
+    k, matrix = int(one.cardinalities[0]), one.scope.matrix
+    return proof_in_words(k, one.gap, one.n_features, earlier=earlier, which=which, matrix=matrix)
+
+
+def _of_choices(gap: float) -> str:
+    """Return what is proved of components that were chosen together, or nothing."""
+    if gap <= PROVED:
+        return "No other such choice holds more: proved."
+    return f"They reach {_reached(gap)} of the most that such a choice can hold: proved." if np.isfinite(gap) else ""
 
 
 def together(model: "SparsePCA", noun: str = "column") -> str:
@@ -101,12 +137,21 @@ def together(model: "SparsePCA", noun: str = "column") -> str:
         f"{count} components of ordinary PCA hold {dense.removesuffix(' of the variance')} with all {noun}s."
     ]
     if model._joint is not None:
-        gap = relative_gap(all_of.held, all_of.upper)
-        words.append(TOGETHER[model._joint])
-        if gap <= PROVED:
-            words.append("No other such choice holds more: proved.")
-        elif np.isfinite(gap):
-            words.append(f"They reach {_reached(gap)} of the most that such a choice can hold: proved.")
+        words += [TOGETHER[model._joint].replace("column", noun), _of_choices(relative_gap(all_of.held, all_of.upper))]
+    return " ".join(words).rstrip()
+
+
+def prepared(model: "SparsePCA", matrix: bool) -> str:
+    """Return what was done to the columns before the search: scaling, and missing values."""
+    words = []
+    if not matrix and model.scale:
+        words.append("Each column was divided by its standard deviation first, so that all count alike.")
+    elif not matrix:
+        words.append("The columns keep their units, so that those with a larger variance count more.")
+    if model.missing_ is not None:
+        count, columns = int(model.missing_.counts.sum()), int(np.count_nonzero(model.missing_.counts))
+        way = MISSING.get(model.missing_.way, "").format(rows=model.missing_.rows)
+        words.append(f"{count:,} values of {count_of(columns)} are missing. {way}".rstrip())
     return " ".join(words)
 
 

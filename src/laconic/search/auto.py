@@ -75,7 +75,9 @@ class FewStarts:
 def _few_starts(problem: Problem, seed: int = 0) -> Floats:
     """Return the ordinary component, and columns of S: of the largest variances, and the longest relative to those."""
     covariance = problem.covariance
-    variances = np.maximum(covariance.diagonal, SMALLEST_NORMAL)
+    # Deflation leaves variances that are zero but for rounding, or negative ones in an indefinite matrix.
+    least = np.finfo(np.float64).eps * covariance.diagonal.max(initial=0.0)
+    variances = np.maximum(covariance.diagonal, max(least, SMALLEST_NORMAL))
     lengths = covariance.column_lengths(seed) / variances
     chosen = [np.argsort(-r, kind="stable")[:COLUMNS] for r in (variances, lengths)]
     dense = largest_eigenpair(covariance, seed=seed, tolerance=ACCURACY_OF_START)[1]
