@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from studies.data import load_benchmark
+from studies.recovery import spiked_covariance
 from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import Peak
-from laconic.datasets import spiked_covariance, spiked_rows
+from laconic.datasets import spiked_rows
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Form, PenaltyForm
 from laconic.relaxations.l1_splitting import Splitting
 
@@ -35,7 +36,7 @@ def spiked(n: int) -> np.ndarray:
 
 def printed(n: int) -> np.ndarray:
     """The spiked model as the paper prints it, with a spike that stands out."""
-    return spiked_covariance(n, n, 25, signal=3.0 * n**0.5, rng=0).covariance
+    return spiked_covariance(n, n, 25, 3.0 * n**0.5, 0)[0]
 
 
 MATRICES: dict[str, Callable[[], np.ndarray]] = {

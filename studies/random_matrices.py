@@ -13,7 +13,6 @@ from matplotlib.ticker import FuncFormatter
 import studies.common as common
 from laconic.bounds.prove import prove
 from laconic.covariance import DenseCovariance
-from laconic.datasets import gaussian_gram, noisy_rank_one
 from laconic.methods import ApproximateGreedy, Exact, Exhaustive, Greedy
 from laconic.proof import prove as prove_witness
 from laconic.proof.witness_dual import DualWitness
@@ -41,6 +40,18 @@ MARKS = {
 VERY_SMALL = 5.0
 # A bound on an isometry constant counts as exact if a support attains it up to this difference.
 ATTAINED = 5e-4
+
+
+def gram_of(rows, n, rng):
+    """Make F'F, where the rows x n entries of F are independent N(0, 1)."""
+    F = np.random.default_rng(rng).standard_normal((rows, n))
+    return F.T @ F
+
+
+def noisy_rank_one(n, rng):
+    """Make uu'/|u|^2 + 2 V'V, as printed in the paper. Its leading eigenvector is close to the ones, and not to u."""
+    u, V = 1.0 / np.arange(1, n + 1), np.random.default_rng(rng).random((n, n))
+    return np.outer(u, u) / (u @ u) + 2 * (V.T @ V)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,19 +161,20 @@ def run(*, quick=False, seed=0):
     factors = (2.0, 0.05, 0.0005) if quick else (2.0, 0.5, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.0005)
     nodes, shape, last = (5, (30, 40), 3) if quick else (12, (120, 150), 6)
     limits = {"node_limit": nodes, "tolerance": 1e-4}
-    noisy, every = noisy_rank_one(small, rng=seed), range(1, small + 1)
+    noisy, every = noisy_rank_one(small, seed), range(1, small + 1)
     exact = {
-        GAUSSIAN: bound_eigenvalues(gaussian_gram(small, small, rng=seed).covariance, every, exhaustive=True),
-        NOISY: bound_eigenvalues(noisy.covariance, every, exhaustive=True),
+        GAUSSIAN: bound_eigenvalues(gram_of(small, small, seed), every, exhaustive=True),
+        NOISY: bound_eigenvalues(noisy, every, exhaustive=True),
     }
-    spike = np.outer(noisy.u, noisy.u) / (noisy.u @ noisy.u)
-    noise = (noisy.covariance - spike) / 2
+    u = 1.0 / np.arange(1, small + 1)
+    spike = np.outer(u, u) / (u @ u)
+    noise = (noisy - spike) / 2
     by_noise = {c: exact[NOISY] if c == 2 else bound_eigenvalues(spike + c * noise, every) for c in factors}
     known = {
-        GAUSSIAN: bound_eigenvalues(gaussian_gram(rows, large, rng=seed).covariance, sizes, **limits),
-        NOISY: bound_eigenvalues(noisy_rank_one(large, rng=seed).covariance, sizes, **limits),
+        GAUSSIAN: bound_eigenvalues(gram_of(rows, large, seed), sizes, **limits),
+        NOISY: bound_eigenvalues(noisy_rank_one(large, seed), sizes, **limits),
     }
-    gram = gaussian_gram(*shape, normalized=True, rng=seed).covariance
+    gram = gram_of(*shape, seed) / shape[0]
     isometry = bound_isometry(gram, range(1, last + 1), **limits)
     eigenvalue = float(np.linalg.eigvalsh(2 * noise)[-1])
     size = "{} × {}".format(*shape)

@@ -6,6 +6,7 @@ import pytest
 
 from laconic.core.monitor import Hint
 from laconic.relaxations import row_kernels_plain, row_steps
+from laconic.relaxations.l1_splitting import empty_memory
 from laconic.relaxations.rows import RowLevels
 from matrices import KINDS, gaussian, size_of
 
@@ -18,15 +19,14 @@ def code(request):
     return getattr(row_steps, request.param)
 
 
-def project(code, kind, Z, k, inside):
-    """Both projections with one signature; the multipliers come back too."""
-    n = len(Z)
-    mu, Y = np.full(n, 1e-3), np.zeros_like(Z)
-    if kind == "levels":
-        code.project_levels(Z, k, inside, mu, np.zeros(n), Y)
-    else:
-        code.project_norms(Z, k, inside, mu, np.zeros(n), Y)
-    return Y, mu
+def project(code, kind, Z, k, inside, multiplier=1e-3, ratio=0.0):
+    """The projections at the beginning of a step, and their multipliers."""
+    n, u = len(Z), np.stack([Z, Z])
+    Y, mu, zeros = np.zeros_like(u), np.full((2, n), multiplier), np.zeros((n, n))
+    memory = empty_memory(u.size)
+    code.advance(zeros, k, inside, 1.0, 1, u, Y, mu, np.full(n, ratio), np.zeros(n), zeros[:, :0], 1.0, memory)
+    part = 0 if kind == "levels" else 1
+    return Y[part], mu[part]
 
 
 def shares(kind, Y, k):
@@ -119,9 +119,7 @@ def test_entries_left_out_of_the_sort_are_taken_back(code):
     inside = np.zeros(8, dtype=bool)
     expected = project(code, "levels", Z, 2, inside)[0]
     for start in (1e-8, 1.0, 1e3):
-        Y = np.zeros_like(Z)
-        code.project_levels(Z, 2, inside, np.full(8, start), np.full(8, 5.0), Y)
-        assert expected == pytest.approx(Y, abs=1e-9)
+        assert expected == pytest.approx(project(code, "levels", Z, 2, inside, start, 5.0)[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -97,7 +97,7 @@ def test_best_of_many_blocks(seed, k):
 @pytest.mark.parametrize("seed", range(2))
 def test_large_problem_finds_the_planted_component(seed):
     """More features than are considered together, fewer rows than features, variances all alike."""
-    rows = spiked_rows(120, 2500, 10, signal=12.0, entries="signed", rng=seed)
+    rows = spiked_rows(120, 2500, 10, signal=12.0, rng=seed)
     data = rows.data - rows.data.mean(axis=0)
     data /= np.linalg.norm(data, axis=0)
     solution = Auto().solve(Problem(FactorCovariance(data), 10))

@@ -12,7 +12,7 @@ from laconic.search.problem import Problem, Status
 
 
 def planted(seed, n=60, k=6, signal=8.0):
-    rows = spiked_rows(400, n, k, signal=signal, entries="signed", rng=seed)
+    rows = spiked_rows(400, n, k, signal=signal, rng=seed)
     return np.cov(rows.data, rowvar=False), rows.support
 
 
@@ -61,7 +61,7 @@ def three_spikes(seed, n=30):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("penalty", ["l1", "l0"])
 def test_single_unit_finds_the_planted_support(penalty, seed):
-    rows = spiked_rows(500, 60, 6, signal=6.0, entries="signed", rng=seed)
+    rows = spiked_rows(500, 60, 6, signal=6.0, rng=seed)
     S = np.cov(rows.data, rowvar=False)
     solution = GeneralizedPower(penalty).solve(Problem(DenseCovariance(S), 6))
     assert solution.support.tolist() == rows.support.tolist()

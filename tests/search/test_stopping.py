@@ -36,7 +36,7 @@ class StopAtTick(Monitor):
 
 def correlation_with_planted(seed=0, n=600, k=8):
     """Unit variances, so that sorting by variance knows nothing, and a strong component among them."""
-    rows = spiked_rows(80, n, k, signal=20.0, entries="signed", rng=seed)
+    rows = spiked_rows(80, n, k, signal=20.0, rng=seed)
     data = rows.data - rows.data.mean(axis=0)
     return data / np.linalg.norm(data, axis=0)
 

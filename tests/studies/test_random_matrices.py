@@ -16,10 +16,11 @@ from studies.random_matrices import (
     Isometry,
     bound_eigenvalues,
     bound_isometry,
+    gram_of,
     isometry_verdict,
+    noisy_rank_one,
 )
 
-from laconic.datasets import gaussian_gram
 from studies import random_matrices
 
 
@@ -30,7 +31,7 @@ def study():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_bound_is_above_exhaustive_search(seed):
-    S = gaussian_gram(6, 9, rng=seed).covariance
+    S = gram_of(6, 9, seed)
     curves = bound_eigenvalues(S, range(1, 10), exhaustive=True)
     for name in MARKS:
         assert (curves.upper[name] >= curves.truth * (1 - 1e-12)).all(), name
@@ -41,7 +42,7 @@ def test_every_bound_is_above_exhaustive_search(seed):
 
 
 def test_isometry_constants_enclose_those_of_all_column_sets():
-    F = gaussian_gram(12, 8, normalized=True, rng=1).factor
+    F = np.random.default_rng(1).standard_normal((12, 8)) / np.sqrt(12)
     bounds = bound_isometry(F.T @ F, [1, 2, 3], node_limit=100)
     for place, k in enumerate(bounds.sizes):
         squares = np.array([np.linalg.svd(F[:, list(c)], compute_uv=False) ** 2 for c in combinations(range(8), k)])
@@ -105,3 +106,15 @@ def test_the_study_is_written_whole(study, tmp_path):
     assert "seed 3" in page
     assert page.count("\n| ") == 5 + 1
     assert "nan" not in page
+
+
+def test_gaussian_gram():
+    F = np.random.default_rng(1).standard_normal((100, 150))
+    np.testing.assert_allclose(gram_of(100, 150, 1), F.T @ F)
+
+
+def test_noisy_rank_one_is_the_printed_formula():
+    V = np.random.default_rng(3).random((3, 3))
+    # ||(1, 1/2, 1/3)||^2 = 49/36
+    spike = np.array([[36, 18, 12], [18, 9, 6], [12, 6, 4]]) / 49
+    np.testing.assert_allclose(noisy_rank_one(3, 3), spike + 2 * V.T @ V)

@@ -16,6 +16,7 @@ from studies.recovery import (
     ranking_roc,
     recover,
     signal_of,
+    spiked_covariance,
     supports_roc,
     threshold,
 )
@@ -90,3 +91,13 @@ def test_the_study_is_written_whole(study, tmp_path):
     page = study.write(tmp_path).read_text()
     assert page.count("\n| ") == 6 + 1
     assert "nan" not in page
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spiked_covariance_noise_is_divided_by_the_root_of_m(seed):
+    (weak, support), (spiked, _) = (spiked_covariance(100, 60, 10, signal, seed) for signal in (0.0, 7.0))
+    u = np.isin(np.arange(100), support) / np.sqrt(10)
+    assert spiked - 7 * np.outer(u, u) == pytest.approx(weak, abs=1e-12)
+    # V V' has rank m. Its diagonal is m on average, and sqrt(m) after the division.
+    assert (np.linalg.eigvalsh(weak) > 1e-8).sum() == 60
+    assert np.trace(weak) / 100 == pytest.approx(np.sqrt(60), rel=0.1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import RelaxationStatus, largest_eigenvalue_bound
-from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Solution, PenaltyForm
+from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.l1_splitting import Splitting
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.support import Incumbent, finish, values_of
@@ -63,8 +63,6 @@ class Dspca:
         The penalty rho; None to use the cardinality of the problem.
     tolerance
         The relative gap to which the relaxation is solved.
-    algorithm
-        "splitting", or "first-order" for Algorithm 1 of the paper, which needs a penalty.
     limit
         The largest number of features. More are refused, because the method needs the full covariance matrix.
 
@@ -78,17 +76,12 @@ class Dspca:
 
     penalty: float | None = None
     tolerance: float = 1e-4
-    algorithm: Literal["splitting", "first-order"] = "splitting"
     limit: int = 5000
 
     name: ClassVar[str] = "dspca"
     abilities: ClassVar[Abilities] = Abilities(penalty=True)
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ("splitting", "first-order"):
-            raise ValueError(f"algorithm={self.algorithm!r} must be 'splitting' or 'first-order'.")
-        if self.algorithm == "first-order" and self.penalty is None:
-            raise ValueError("algorithm='first-order' solves the form with a penalty; give penalty=.")
         if self.penalty is not None and not self.penalty > 0:
             raise ValueError(f"penalty={self.penalty} must be above zero.")
 
@@ -113,10 +106,7 @@ class Dspca:
     def penalized_path(self, problem: Problem, penalties: Iterable[float]) -> list[Solution]:
         """Solve the form with a penalty for increasing penalties, each started from the previous one."""
         S, forms = self._matrix(problem), [PenaltyForm(float(rho)) for rho in penalties]
-        if self.algorithm == "splitting":
-            relaxed = Splitting(self.tolerance).path(S, forms, monitor=problem.monitor)
-        else:
-            relaxed = [FirstOrder(self.tolerance).solve(S, form, monitor=problem.monitor) for form in forms]
+        relaxed = Splitting(self.tolerance).path(S, forms, monitor=problem.monitor)
         return [self._used(problem, solution, S) for solution in relaxed]
 
     def _by_cardinality(self, problem: Problem, sizes: Sequence[int]) -> list[Solution]:

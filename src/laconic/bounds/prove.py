@@ -469,15 +469,8 @@ class _Proof:
 
     def _least(self, q: int) -> float:
         """Return the least bound on q of the features that are left."""
-        steps = self.ledger.steps
-        return min(
-            (
-                self.ledger.proved[at].value
-                for at in (*self.level.steps, *self.level.smaller)
-                if steps[at].cardinality >= q
-            ),
-            default=np.inf,
-        )
+        steps, own = self.ledger.steps, (*self.level.steps, *self.level.smaller)
+        return min((self.ledger.proved[at].value for at in own if steps[at].cardinality >= q), default=np.inf)
 
     # Divide.
 

@@ -167,18 +167,12 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
 
 
 def _accurate_lanczos(M: Floats) -> float:
-    found = lanczos(M, 1e-13, RESTARTS)
-    return largest_eigenvalue(M) if found is None else found
-
-
-def lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
-    """Return the largest eigenvalue by Lanczos' method, or None if it does not converge."""
+    """Return the largest eigenvalue by Lanczos' method, or as LAPACK computes it if that does not converge."""
     start = np.random.default_rng(0).standard_normal(len(M))
     try:
-        values = eigsh(M, k=1, which="LA", v0=start, tol=tolerance, maxiter=restarts, return_eigenvectors=False)
+        return float(eigsh(M, k=1, which="LA", v0=start, tol=1e-13, maxiter=RESTARTS, return_eigenvectors=False)[0])
     except ArpackError:
-        return None
-    return float(values[0])
+        return largest_eigenvalue(M)
 
 
 def _shifted(M: Floats, top: float) -> Floats:

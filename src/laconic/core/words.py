@@ -228,17 +228,12 @@ def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, arg
     return places
 
 
-def physical_memory() -> float:
-    """Return the bytes of memory of this machine, infinite if it does not say."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
-
-
 def check_memory(needed: float, what: str, remedy: str) -> None:
-    """Raise a MemoryError of one sentence if a step needs more memory than the machine has."""
-    available = physical_memory()
+    """Raise a MemoryError of one sentence if a step needs more memory than the machine says it has."""
+    try:
+        available = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return
     if needed > available:
         raise MemoryError(
             f"{what} would need {memory_in_words(needed)}, and this machine has {memory_in_words(available)}; {remedy}."

@@ -126,12 +126,8 @@ def after_schur_complements(S: "DeflatedCovariance", before: float) -> tuple[flo
     so u'(R - WCW')u >= -b L - 2 f ((1 + b) L)^(1/2) - f^2. As w_j is nearly (S less the columns of W before j) z_j, it
     is nearly S (z_j - sum_{i < j} C_ii (w_i'z_j) q_i). For these q_j both b and f are of the size of rounding.
     """
-    n, W, weights = (
-        S.base.n_features,
-        np.stack([y for _, y, _ in S.steps], axis=1),
-        np.array([1 / v for *_, v in S.steps]),
-    )
-    directions = np.stack([step.direction for step in S.steps], axis=1)
+    n, weights = S.base.n_features, np.array([1 / v for *_, v in S.steps])
+    directions, W = (np.stack([step[part] for step in S.steps], axis=1) for part in (0, 1))
     mixed = np.triu(weights[:, None] * (W.T @ directions), 1) + np.eye(len(weights))
     if not ((weights > 0).all() and np.isfinite(mixed).all() and np.isfinite(directions).all()):
         return NOT_KNOWN
@@ -220,21 +216,13 @@ class Rule:
     distance_from_semidefinite: Callable[["DeflatedCovariance", float], tuple[float, float]]
 
 
-def _hotelling(step: Step) -> tuple[Floats, Floats]:
-    return step.direction[:, None], np.array([[step.value]])
-
-
 def _projection(step: Step) -> tuple[Floats, Floats]:
     return np.stack([step.direction, step.image], axis=1), np.array([[-step.value, 1.0], [1.0, 0.0]])
 
 
-def _schur(step: Step) -> tuple[Floats, Floats]:
-    return step.image[:, None], np.array([[1.0 / step.value]])
-
-
-HOTELLING = Rule(_hotelling, False, after_hotelling)
+HOTELLING = Rule(lambda step: (step.direction[:, None], np.array([[step.value]])), False, after_hotelling)
 PROJECTION = Rule(_projection, True, after_projections)
-SCHUR = Rule(_schur, True, after_schur_complements)
+SCHUR = Rule(lambda step: (step.image[:, None], np.array([[1.0 / step.value]])), True, after_schur_complements)
 # The rule of each deflation, and whether directions are made orthogonal to the earlier ones first.
 DEFLATIONS: dict[str, tuple[Rule, bool]] = {
     "hotelling": (HOTELLING, False),

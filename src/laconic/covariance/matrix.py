@@ -210,10 +210,6 @@ class Covariance(ABC):
             )
         return self.submatrix(np.arange(self.n_features))
 
-    def whole_rows(self, rows: Indices) -> Floats:
-        """Return the computed entries of some rows, from `matrix` if it is there already."""
-        return self.matrix[rows] if "matrix" in vars(self) else self.block(rows, np.arange(self.n_features))
-
     @cached_property
     def away(self) -> float:
         """An upper bound on the norm of S - `matrix`."""

@@ -26,14 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Singles
 from laconic.core.monitor import Monitor, Note, mark_limited, one_thread, warn
 from laconic.core.rounding import up
 
 if TYPE_CHECKING:
     from laconic.covariance.matrix import Covariance
-
-Singles: TypeAlias = NDArray[np.float32]
 
 # Up to so many multiplications, a fraction of a second, products are made in double precision.
 CHEAP = 10**10
@@ -193,7 +191,9 @@ def _in_double_precision(S: "Covariance") -> _Look:
 
     def entries(rows: slice) -> Floats:
         part = everything[rows]
-        return np.abs(S.whole_rows(part) if S.written_out else S.columns(part).T, order="C")
+        if not S.written_out:
+            return np.abs(S.columns(part).T, order="C")
+        return np.abs(S.matrix[part] if "matrix" in vars(S) else S.block(part, everything), order="C")
 
     return _Look(entries, 1.0, _with_errors(0.0, S.spread * S.spread.max()))
 

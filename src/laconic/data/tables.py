@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats
 from laconic.core.monitor import warn
-from laconic.core.words import did_you_mean
+from laconic.core.words import counted, did_you_mean
 
 # Messages list at most this many names.
 MOST_LISTED = 10
@@ -246,15 +246,14 @@ def check_finite(
     found, sizes = np.unique(columns[missing], return_counts=True)
     order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS_NAMED]
     listed = ", ".join(f"{label(found[i])} ({sizes[i]})" for i in order) + (", ..." if len(found) > len(order) else "")
-    infinite = count - int(missing.sum())
+    present, infinite = int(missing.sum()), count - int(missing.sum())
     also = f"; {infinite} more {'is' if infinite == 1 else 'are'} infinite" if infinite else ""
-    values = "1 missing value" if count - infinite == 1 else f"{count - infinite} missing values"
     within = f"{len(found)} of {X.shape[1]} columns"
     if block:
-        noun = "column" if len(found) == 1 else "columns"
-        within = f"{len(found)} {noun} of rows {first_row} to {first_row + X.shape[0] - 1}"
+        within = f"{counted(len(found), 'column')} of rows {first_row} to {first_row + X.shape[0] - 1}"
     raise ValueError(
-        f"{name} has {values} (NaN) in {within}: {listed}; the first is {where}{also}; fill or drop them first{remedy}."
+        f"{name} has {counted(present, 'missing value')} (NaN) in "
+        f"{within}: {listed}; the first is {where}{also}; fill or drop them first{remedy}."
     )
 
 

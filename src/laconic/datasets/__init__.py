@@ -1,13 +1,6 @@
-"""Data sets for sparse PCA: two tables in the package, and random models with known answers."""
+"""Data sets for sparse PCA: two tables in the package, and random rows with a known answer."""
 
 from laconic.datasets.embedded import load_pitprops, load_senate109
-from laconic.datasets.synthetic import gaussian_gram, noisy_rank_one, spiked_covariance, spiked_rows
+from laconic.datasets.synthetic import spiked_rows
 
-__all__ = [
-    "gaussian_gram",
-    "load_pitprops",
-    "load_senate109",
-    "noisy_rank_one",
-    "spiked_covariance",
-    "spiked_rows",
-]
+__all__ = ["load_pitprops", "load_senate109", "spiked_rows"]

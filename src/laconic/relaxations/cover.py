@@ -50,7 +50,7 @@ from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, threads_for
 from laconic.proof.witness_cover import CoverCase, CoverPoint, GroupPoint
 from laconic.proof.witness_dual import row_levels
-from laconic.relaxations.elementary import SPARE, SWEEPS, WHOLE
+from laconic.relaxations.elementary import leading_pairs
 from laconic.relaxations.l1_splitting import OVER_RELAXATION, Memory, empty_memory, next_point
 from laconic.relaxations.row_steps import say_if_slow, take_cones
 
@@ -217,34 +217,6 @@ def _positive(values: Floats) -> int:
     return int(np.count_nonzero(values > 0))
 
 
-def _leading(
-    M: Floats, basis: Floats, used_of: Callable[[Floats], int], accuracy: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return the largest eigenvalues that are used, with their vectors, and a basis for the next call.
-
-    `used_of` counts them, given falling eigenvalues. Those of a large matrix that changes little are followed by
-    Rayleigh-Ritz, as in `laconic.relaxations.elementary.project`.
-    """
-    n, b = len(M), basis.shape[1]
-    if n > WHOLE and 0 < 6 * b < n:
-        for _ in range(SWEEPS):
-            span = np.linalg.qr(np.concatenate((basis, M @ basis), axis=1))[0]
-            images = M @ span
-            values, turn = np.linalg.eigh(span.T @ images)
-            values, turn = values[::-1], turn[:, ::-1]
-            used = used_of(values)
-            if used + SPARE > len(values):
-                break
-            basis, image = span @ turn[:, : used + SPARE], images @ turn[:, :used]
-            residual = image - basis[:, :used] * values[:used]
-            if np.sqrt((residual**2).sum(axis=0).max(initial=0.0)) <= accuracy:
-                return values[:used], basis[:, :used], basis
-    values, vectors = np.linalg.eigh(M)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    used = used_of(values)
-    return values[:used], vectors[:, :used], np.ascontiguousarray(vectors[:, : used + SPARE])
-
-
 class _Splitting:
     """The iteration, in units of the largest |S_ij|."""
 
@@ -322,12 +294,12 @@ class _Splitting:
         accuracy = ACCURACY * min(self.residual, 1.0)
         X, R, self.P = np.empty_like(V), R_in.copy(), []
         for g in range(self.count):
-            values, vectors, self.bases[0][g] = _leading(X_in[g], self.bases[0][g], self._used(g), accuracy)
+            values, vectors, self.bases[0][g] = leading_pairs(X_in[g], self.bases[0][g], self._used(g), accuracy)
             p, m = clipped_to_sum(values, 1.0, np.ones_like(values), self.r[g : g + 1][0])
             X[g] = (vectors * p) @ vectors.T
             if not self.by_matrix:
                 self.above[g] = (vectors * np.maximum(values - m - 1.0, 0.0)) @ vectors.T
-            values, vectors, self.bases[1][g] = _leading(-R_in[g], self.bases[1][g], _positive, accuracy)
+            values, vectors, self.bases[1][g] = leading_pairs(-R_in[g], self.bases[1][g], _positive, accuracy)
             factor = vectors * np.sqrt(np.maximum(values, 0.0))
             R[g] += factor @ factor.T
             self.P.append(np.sqrt(q) * factor)

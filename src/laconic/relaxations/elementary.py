@@ -12,7 +12,7 @@ Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change lit
 `laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
@@ -64,47 +64,53 @@ SPARE = 3
 SWEEPS = 3
 
 
+def leading_pairs(
+    M: Floats, basis: Floats, used_of: Callable[[Floats], int], accuracy: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the largest eigenvalues that are used, with their vectors, and the basis for the next call.
+
+    `used_of` counts them, given falling eigenvalues. Those of a large matrix that changes little are few. They are
+    computed by Rayleigh-Ritz on the span of the last basis (n x 0 at first) and its image. This is repeated until the
+    residual is below `accuracy`.
+    """
+    n, b = len(M), basis.shape[1]
+    if n > WHOLE and 0 < 6 * b < n:
+        for _ in range(SWEEPS):
+            span = np.linalg.qr(np.concatenate((basis, M @ basis), axis=1))[0]
+            images = M @ span
+            values, turn = np.linalg.eigh(span.T @ images)
+            values, turn = values[::-1], turn[:, ::-1]
+            used = used_of(values)
+            # The span has twice as many vectors as the basis, so their number can grow.
+            if used + SPARE > len(values):
+                break
+            basis, image = span @ turn[:, : used + SPARE], images @ turn[:, :used]
+            residual = image - basis[:, :used] * values[:used]
+            if np.sqrt((residual**2).sum(axis=0).max(initial=0.0)) <= accuracy:
+                return values[:used], basis[:, :used], basis
+    values, vectors = np.linalg.eigh(M)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    used = used_of(values)
+    return values[:used], vectors[:, :used], np.ascontiguousarray(vectors[:, : used + SPARE])
+
+
 def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, Floats]:
     """Return F, with FF' the projection of W, the squared lengths of its columns, and the basis for the next call.
 
     The projection lowers all eigenvalues by one number, so that the positive ones sum to one. Only the eigenvectors of
-    the positive ones matter; near a solution these are one or two. They are computed by Rayleigh-Ritz on the span of
-    the last basis (n x 0 at first) and its image. This is repeated until the residual is below `accuracy`. The result
-    lies in the spectrahedron for any accuracy.
+    the positive ones matter; near a solution these are one or two. The result lies in the spectrahedron for any
+    accuracy.
     """
 
-    def weights_of(values: Floats) -> Floats:
-        """Return the positive entries of the nearest point of the simplex to decreasing values."""
-        totals, counts = np.cumsum(values) - 1.0, np.arange(1, len(values) + 1)
-        used = max(int(np.count_nonzero(counts * values > totals)), 1)
-        return np.asarray(values[:used] - totals[used - 1] / used)
+    def used_of(values: Floats) -> int:
+        """Return the number of positive entries of the nearest point of the simplex to falling values."""
+        return max(int(np.count_nonzero(np.arange(1, len(values) + 1) * values > np.cumsum(values) - 1.0)), 1)
 
-    n, b = W.shape[0], basis.shape[1]
-    if n > WHOLE and 0 < 6 * b < n:
-        for _ in range(SWEEPS):
-            span = np.ascontiguousarray(np.linalg.qr(np.concatenate((basis, W @ basis), axis=1))[0])
-            images = W @ span
-            inner = span.T @ images
-            values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
-            values = np.ascontiguousarray(values[::-1])
-            weights = weights_of(values)
-            used = len(weights)
-            # The span has twice as many vectors as the basis, so the rank can grow.
-            if used + SPARE > len(values):
-                break
-            rotation = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
-            basis = span @ rotation
-            residual = (images @ rotation)[:, :used] - basis[:, :used] * values[:used]
-            if np.sqrt((residual**2).sum(axis=0).max()) <= accuracy:
-                # Large eigenvalues leave a rounding error in the sum, which must be one.
-                weights /= weights.sum()
-                return basis[:, :used] * np.sqrt(weights), weights, basis
-    values, vectors = np.linalg.eigh(W)
-    weights = weights_of(np.ascontiguousarray(values[::-1]))
-    used = len(weights)
-    weights /= weights.sum()
-    basis = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
-    return basis[:, :used] * np.sqrt(weights), weights, basis
+    values, vectors, basis = leading_pairs(W, basis, used_of, accuracy)
+    weights = values - (values.sum() - 1.0) / len(values)
+    # Large eigenvalues leave a rounding error in the sum, which must be one.
+    weights = weights / weights.sum()
+    return vectors * np.sqrt(weights), weights, basis
 
 
 def as_covariance(S: Covariance | Floats) -> Covariance:

@@ -137,18 +137,34 @@ cdef double next_log(
     return max(moved, x - 4.0) if moved < x else x - 2.0
 
 
+cdef inline double free_share(Rows* rows, int i, double a, bint levels) noexcept nogil:
+    """Return h_i of row i as it is; infinite if it cannot stay so."""
+    cdef double total = rows.total[i]
+    if a > 0:
+        return (a + total) * (a + total) / (rows.k * a) if levels else a + total / a
+    return INFINITY if total > 0 or a < 0 else 0.0
+
+
+cdef double row_share(Rows* rows, int i, double a, bint levels, double m, double* ratio, double* d) noexcept nogil:
+    """Return h_i of row i for the multiplier m > 0, and write its diagonal to d."""
+    cdef double total = rows.total[i]
+    if levels:
+        d[0] = level_row(a, &rows.falling[i * rows.n], &rows.sums[i * rows.n], rows.size[i], m / rows.k, ratio)
+        return d[0] * (1 + ratio[0]) * (1 + ratio[0]) / rows.k
+    d[0] = norm_row(a, total, m, d[0])
+    return d[0] + total * d[0] / ((d[0] + 2 * m) * (d[0] + 2 * m)) if d[0] > 0 else 0.0
+
+
 cdef void solve_rows(
     Rows* rows, const double* Z, bint levels, double* mu, double* ratio, double* d
 ) noexcept nogil:
     """Find the multipliers: one for all rows not inside, and one for each row inside.
 
-    For levels h_i = |Y_i|_1^2 / (k Y_ii), and for norms h_i = |Y_i|_2^2 / Y_ii.
+    For levels h_i = |Y_i|_1^2 / (k Y_ii), and for norms h_i = |Y_i|_2^2 / Y_ii, where `ratio` is not used.
     """
     cdef int n = rows.n, k = rows.k, s = 0, i, group, first, last, step
-    cdef double shared = 0.0, target, x, m, h, f, a, low, high, x_last, f_last, moved
-    cdef bint feasible
+    cdef double shared = 0.0, target, x, m, h, f, low, high, x_last, f_last, moved
     cdef const unsigned char* inside = rows.inside
-    cdef const double* total = rows.total
     for i in range(n):
         if inside[i]:
             s += 1
@@ -161,16 +177,11 @@ cdef void solve_rows(
         first = max(group, 0)
         last = group + 1 if group >= 0 else n
         x = shared if group < 0 else mu[group]
-        h, feasible = 0.0, True
+        h = 0.0
         for i in range(first, last):
-            if group < 0 and inside[i]:
-                continue
-            a = Z[i * n + i]
-            if a > 0:
-                h += (a + total[i]) * (a + total[i]) / (k * a) if levels else a + total[i] / a
-            elif total[i] > 0 or a < 0:
-                feasible = False
-        if feasible and h <= target:
+            if group >= 0 or not inside[i]:
+                h += free_share(rows, i, Z[i * n + i], levels)
+        if h <= target:
             for i in range(first, last):
                 if group >= 0 or not inside[i]:
                     mu[i], d[i] = 0.0, Z[i * n + i]
@@ -181,16 +192,8 @@ cdef void solve_rows(
             m = exp(x)
             h = 0.0
             for i in range(first, last):
-                if group < 0 and inside[i]:
-                    continue
-                a = Z[i * n + i]
-                if levels:
-                    d[i] = level_row(a, &rows.falling[i * n], &rows.sums[i * n], rows.size[i], m / k, &ratio[i])
-                    h += d[i] * (1 + ratio[i]) * (1 + ratio[i]) / k
-                else:
-                    d[i] = norm_row(a, total[i], m, d[i])
-                    if d[i] > 0:
-                        h += d[i] + total[i] * d[i] / ((d[i] + 2 * m) * (d[i] + 2 * m))
+                if group >= 0 or not inside[i]:
+                    h += row_share(rows, i, Z[i * n + i], levels, m, &ratio[i], &d[i])
             f = log(max(h, LEAST_DIVISOR) / max(target, LEAST_DIVISOR))
             if fabs(f) < EXACT:
                 break
@@ -231,7 +234,11 @@ cdef void sort_rows(Rows* rows, const double* Z) noexcept nogil:
 
 
 cdef void levels_into(Rows* rows, const double* Z, double* mu, double* ratio, double* Y) noexcept nogil:
-    """Write the projection of `project_levels` to Y."""
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
+
+    `mu` (a multiplier for each row) and `ratio` are starts and results. Entries far below the last threshold of their
+    row are not sorted. If the new threshold falls among them, everything is done again with all entries.
+    """
     cdef int n = rows.n, k = rows.k, i, j, attempt
     cdef double t, value
     cdef bint enough
@@ -264,7 +271,7 @@ cdef void levels_into(Rows* rows, const double* Z, double* mu, double* ratio, do
 
 
 cdef void norms_into(Rows* rows, const double* Z, double* mu, double* d, double* Y) noexcept nogil:
-    """Write the projection of `project_norms` to Y."""
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
     cdef int n = rows.n, i, j
     cdef double square, shrink
     for i in range(n):
@@ -273,22 +280,12 @@ cdef void norms_into(Rows* rows, const double* Z, double* mu, double* d, double*
             if j != i:
                 square += Z[i * n + j] * Z[i * n + j]
         rows.total[i] = square
-    solve_rows(rows, Z, False, mu, NULL, d)
+    solve_rows(rows, Z, False, mu, d, d)
     for i in range(n):
         shrink = d[i] / (d[i] + 2 * mu[i]) if d[i] > 0 else 0.0
         for j in range(n):
             Y[i * n + j] = Z[i * n + j] * shrink
         Y[i * n + i] = d[i]
-
-
-cdef double row_share(Rows* rows, int i, double a, bint levels, double m, double* ratio, double* d) noexcept nogil:
-    """Return h_i of row i for the multiplier m > 0, and write its diagonal to d."""
-    cdef double total = rows.total[i]
-    if levels:
-        d[0] = level_row(a, &rows.falling[i * rows.n], &rows.sums[i * rows.n], rows.size[i], m / rows.k, ratio)
-        return d[0] * (1 + ratio[0]) * (1 + ratio[0]) / rows.k
-    d[0] = norm_row(a, total, m, d[0])
-    return d[0] + total * d[0] / ((d[0] + 2 * m) * (d[0] + 2 * m)) if d[0] > 0 else 0.0
 
 
 cdef void solve_cones(
@@ -300,10 +297,7 @@ cdef void solve_cones(
     cdef double a, h, x, m, f, low, high, x_last, f_last, moved
     for i in range(rows.n):
         a = Z[i * rows.n + i]
-        h = 0.0 if rows.total[i] == 0 and a == 0 else INFINITY
-        if a > 0:
-            h = (a + rows.total[i]) * (a + rows.total[i]) / (rows.k * a) if levels else a + rows.total[i] / a
-        if h <= z[i]:
+        if free_share(rows, i, a, levels) <= z[i]:
             mu[i], d[i], y[i] = 0.0, a, z[i]
             continue
         x = log(mu[i]) if mu[i] > 0 else log(FIRST_MULTIPLIER)
@@ -511,22 +505,6 @@ cdef class Memory:
         if sqrt(ddot(&size, g, &UNIT, g, &UNIT)) <= FARTHEST * length:
             for i in range(size):
                 u[i] -= g[i]
-
-
-def project_levels(const double[:, ::1] Z, int k, inside, double[::1] mu, double[::1] ratio, double[:, ::1] Y):
-    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
-
-    `mu` (a multiplier for each row) and `ratio` are starts and results. Entries far below the last threshold of their
-    row are not sorted. If the new threshold falls among them, everything is done again with all entries.
-    """
-    cdef Workspace space = Workspace(inside, k)
-    levels_into(&space.rows, &Z[0, 0], &mu[0], &ratio[0], &Y[0, 0])
-
-
-def project_norms(const double[:, ::1] Z, int k, inside, double[::1] mu, double[::1] d, double[:, ::1] Y):
-    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
-    cdef Workspace space = Workspace(inside, k)
-    norms_into(&space.rows, &Z[0, 0], &mu[0], &d[0], &Y[0, 0])
 
 
 def project_cones(

@@ -110,18 +110,14 @@ def project_cones(
 
     whole = (a + total) ** 2 / k if levels else a * a + square
     zero = _free_shares(a, total, whole) <= z
-    # The root of h = z + m / weight, a decreasing function of x = log m, as in `_find_multipliers`.
-    x, searched = np.log(np.where(mu > 0, mu, FIRST_MULTIPLIER)), ~zero
-    low, high, x_last, f_last = np.full_like(x, -np.inf), np.full_like(x, np.inf), np.zeros_like(x), np.zeros_like(x)
-    for step in range(100):
-        if not searched.any():
-            break
-        h, room = shares(np.exp(x))[0], z + np.exp(x) / weight
-        f = np.where(room > 0, np.log(np.maximum(h, SMALLEST_NORMAL) / np.where(room > 0, room, 1.0)), 2.0)
-        low, high = np.where(f > 0, x, low), np.where(f > 0, high, x)
-        moved = _next_logs(step, x, f, low, high, x_last, f_last)
-        searched &= (np.abs(f) >= EXACT) & (np.abs(moved - x) >= SAME) & (np.abs(moved) <= FARTHEST_LOG)
-        x_last, f_last, x = x, f, np.where(searched, moved, x)
+
+    def excess(x: Floats) -> Floats:
+        """Return the logarithm of h over z + m / weight, a falling function of x = log m."""
+        room = z + np.exp(x) / weight
+        ratio = np.maximum(shares(np.exp(x))[0], SMALLEST_NORMAL) / np.where(room > 0, room, 1.0)
+        return np.where(room > 0, np.log(ratio), 2.0)
+
+    x = _roots_of_logs(excess, np.log(np.where(mu > 0, mu, FIRST_MULTIPLIER)), ~zero)
     d = shares(np.exp(x))[1]
     mu[:], y[:] = np.where(zero, 0.0, np.exp(x)), np.where(zero, z, np.maximum(z + np.exp(x) / weight, 0.0))
     t = (2 * mu / k * (1 + start) if levels else np.zeros_like(mu))[:, None]
@@ -139,26 +135,34 @@ def _free_shares(a: Floats, rest: Floats, whole: Floats) -> Floats:
 def _find_multipliers(shares: Callable[[Floats], Floats], free: Floats, k: int, inside: Mask, mu: Floats) -> None:
     """Write the multipliers to `mu`: the same for all rows not inside, and one for each row inside.
 
-    `shares` returns h_i for multipliers, and `free` is h_i for multipliers that are zero. The zero of the logarithm of
-    each constraint, a decreasing function of x = log mu, is found by secant steps inside a bracket.
+    `shares` returns h_i for multipliers, and `free` is h_i for multipliers that are zero. The logarithm of each
+    constraint is a falling function of x = log mu.
     """
 
     def used(h: Floats) -> Floats:
         """Return the share of its limit that each row uses, or all rows that are not inside together."""
         return np.where(inside, h, h[~inside].sum() / max(k - int(np.count_nonzero(inside)), 1))
 
+    def excess(x: Floats) -> Floats:
+        return np.log(np.maximum(used(shares(np.exp(x))), SMALLEST_NORMAL))
+
     zero = used(free) <= 1
-    x, searched = np.log(np.where(mu > 0, mu, FIRST_MULTIPLIER)), ~zero
+    x = _roots_of_logs(excess, np.log(np.where(mu > 0, mu, FIRST_MULTIPLIER)), ~zero)
+    mu[:] = np.where(zero, 0.0, np.exp(x))
+
+
+def _roots_of_logs(function: Callable[[Floats], Floats], x: Floats, searched: Mask) -> Floats:
+    """Return the zeros of a falling function for some rows, by secant steps inside a bracket; x for the others."""
     low, high, x_last, f_last = np.full_like(x, -np.inf), np.full_like(x, np.inf), np.zeros_like(x), np.zeros_like(x)
     for step in range(100):
         if not searched.any():
             break
-        f = np.log(np.maximum(used(shares(np.exp(x))), SMALLEST_NORMAL))
+        f = function(x)
         low, high = np.where(f > 0, x, low), np.where(f > 0, high, x)
         moved = _next_logs(step, x, f, low, high, x_last, f_last)
-        searched &= (np.abs(f) >= EXACT) & (np.abs(moved - x) >= SAME) & (np.abs(moved) <= FARTHEST_LOG)
+        searched = searched & (np.abs(f) >= EXACT) & (np.abs(moved - x) >= SAME) & (np.abs(moved) <= FARTHEST_LOG)
         x_last, f_last, x = x, f, np.where(searched, moved, x)
-    mu[:] = np.where(zero, 0.0, np.exp(x))
+    return x
 
 
 def _next_logs(step: int, x: Floats, f: Floats, low: Floats, high: Floats, x_last: Floats, f_last: Floats) -> Floats:

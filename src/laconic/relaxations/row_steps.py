@@ -21,11 +21,6 @@ STIFFNESS, FEW_FEATURES = 1.5, 20
 KEEP_ALL = 40
 
 
-def stiffness_of(S: Floats, value: float, k: int, parts: int) -> float:
-    """Return the stiffness for an expected value, in units of the largest |S_ij|. Row norms are a second part."""
-    return STIFFNESS * (max(k / FEW_FEATURES, 1.0) if parts == 2 else 1.0) * max(value, float(S.diagonal().max()), 1e-3)
-
-
 @dataclass
 class RowState:
     """The point that is split, and the starts of all inner searches, in units of the largest |S_ij|."""
@@ -63,7 +58,8 @@ class RowState:
             count = min(n, max(KEEP_ALL, 3 * k))
             order = np.argsort(-np.where(outside, np.abs(image), np.inf), kind="stable")
             keep = np.union1d(order[:count], inside)
-        stiffness = stiffness_of(S, float(z @ image), k, parts)
+        value = max(float(z @ image), float(S.diagonal().max()), 1e-3)
+        stiffness = STIFFNESS * value * (max(k / FEW_FEATURES, 1.0) if parts == 2 else 1.0)
         L = np.clip(S[np.ix_(keep, keep)], -level, level)
         np.fill_diagonal(L, level * (1 - 0.5 * k))
         u = np.zeros((parts, len(keep), len(keep)))
@@ -92,14 +88,6 @@ class RowState:
             self.d[places].copy(),
             np.ascontiguousarray(self.basis[places]),
         )
-
-    def stiffened(self, stiffness: float) -> "RowState":
-        """Return the state with another stiffness. The copies Y and their multipliers stay the same."""
-        if self.memory is None:
-            return self
-        state = self.on(np.arange(len(self.keep)), self.keep, self.inside)
-        state.u, state.stiffness = self.Y + self.multipliers() / stiffness, stiffness
-        return state
 
     def grown(self, S: Floats, keep: Indices, inside: Mask, m: Floats, price: float, top: float) -> "RowState":
         """Return the state on more features. The rows of the new ones are cancelled as far as `top` requires.

@@ -40,7 +40,7 @@ from laconic.core.monitor import Monitor, one_thread, threads_for
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness, level_costs, norm_costs, row_levels
 from laconic.relaxations.elementary import RelaxationStatus, estimated_largest_eigenvalue_bound, final_status
-from laconic.relaxations.row_steps import RowState, advance, say_if_slow, stiffness_of
+from laconic.relaxations.row_steps import RowState, advance, say_if_slow
 
 
 def free_diagonal(m: Floats, price: float) -> Floats:
@@ -427,8 +427,6 @@ class RowLevels:
         if start is not None and start.state is not None and len(start.state.u) == parts:
             before = start.state
             if np.isin(inside, before.keep).all():
-                if vector is not None:
-                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector), k, parts))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
         return RowState.around(S, k, inside, _rough_component(S, k) if vector is None else vector, parts)
 

@@ -246,7 +246,9 @@ class GeneralizedPower:
                     scores = np.maximum(scores, 0.0)
                 size = np.abs(scores)
                 if step <= self.tuning:
-                    gamma = np.array([_next_largest(size[:, j], p.cardinality) for j, p in enumerate(best.problems)])
+                    # The (k+1)-th largest entry of each column, zero if there is none.
+                    falling = np.vstack([-np.sort(-size, axis=0), np.zeros(len(mu))])
+                    gamma = falling[[p.cardinality for p in best.problems], np.arange(len(mu))]
                 if self.norm == "l1":
                     excess = np.maximum(size - gamma, 0.0)
                     objective = float((excess**2).sum())
@@ -272,8 +274,3 @@ class GeneralizedPower:
         floor = EPS * len(weights) * max(float(values[-1]), SMALLEST_NORMAL)
         inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
         return np.asarray(product @ (basis * inverse) @ basis.T)
-
-
-def _next_largest(size: Floats, k: int) -> float:
-    """Return the (k+1)-th largest entry, zero if there is none."""
-    return float(np.partition(size, len(size) - k - 1)[len(size) - k - 1]) if k < len(size) else 0.0

@@ -25,7 +25,7 @@ fail.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -102,29 +102,11 @@ def value_of(problem: JointProblem, vectors: Floats) -> float:
 CORE, ROUNDS_OF_CORE = 512, 3
 
 
-class _Effort(NamedTuple):
-    """How many starts and random changes there are.
-
-    Attributes
-    ----------
-    one_by_one
-        Attempts to find components one after the other.
-    rotations
-        Random rotations of the ordinary components.
-    patience
-        Random changes of the best components in succession that may fail before the search ends.
-    noise
-        The size of these changes, relative to loadings of equal size.
-    """
-
-    one_by_one: int
-    rotations: int
-    patience: int
-    noise: tuple[float, float]
-
-
+# Attempts to find components one after the other, random rotations of the ordinary components, random changes of the
+# best components in succession that may fail before the search ends, and their size relative to equal loadings.
+USUAL = (12, 24, 100, (0.4, 0.8))
 # Orthonormal loadings take longer. They start from the best disjoint ones, too, and gain most from random changes.
-USUAL, ORTHONORMAL = _Effort(12, 24, 100, (0.4, 0.8)), _Effort(3, 4, 25, (0.2, 0.5))
+ORTHONORMAL = (3, 4, 25, (0.2, 0.5))
 # Large supports take longer: this many nonzeros are changed in all before the search ends.
 NONZEROS_CHANGED = 1000
 # With more than so many features, only this share of the starts and of the changes, and exchanges from the best few.
@@ -238,10 +220,9 @@ class _Search:
         self.chooses_sizes = self.room < sum(sizes)
         self.rng = np.random.default_rng(seed)
         share = SHARE_IF_MANY if self.n > MANY else 1.0
-        effort = ORTHONORMAL if self.orthogonal else USUAL
-        self.one_by_one, self.rotations = (int(share * count) for count in (effort.one_by_one, effort.rotations))
-        self.noise = effort.noise
-        self.patience = min(int(share * effort.patience), NONZEROS_CHANGED // self.room)
+        *counts, self.noise = ORTHONORMAL if self.orthogonal else USUAL
+        self.one_by_one, self.rotations, patience = (int(share * count) for count in counts)
+        self.patience = min(patience, NONZEROS_CHANGED // self.room)
         self.least_gain = GAIN * float(np.abs(self.S.diagonal).max())
         self.known: dict[bytes, tuple[float, Floats]] = {}
         self.improved_before: set[bytes] = set()
