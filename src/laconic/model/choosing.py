@@ -44,7 +44,7 @@ FEWEST_ROWS = 20
 # of tiny steps say nothing.
 VISIBLE_STEP = 0.3
 # A bend counts as the sharpest if its ratio is at least this share of the largest: small differences are chance.
-NEARLY_AS_SHARP = 0.8
+NEARLY_AS_SHARP = 0.95
 # A slope below this share of the steepest is rounding.
 ROUNDING = 1e-12
 
