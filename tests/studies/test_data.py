@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import data
-from benchmarks.data import HERE, SOURCES, content_digest, counted, differing, make, write
+from benchmarks.data import SOURCES, content_digest, counted, differing, make, write
 from scipy.io import savemat
 from scipy.sparse import csc_array, csr_array
 from studies.data import BENCHMARKS, WITHOUT_FILE, load_benchmark
@@ -38,7 +38,7 @@ def test_a_recipe_gives_the_same_data(name, tmp_path):
 
 @pytest.mark.slow
 def test_the_recipe_of_the_stocks_gives_the_same_prices(data_folder):
-    symbols = pd.read_csv(HERE / "sp500_tickers.csv", keep_default_na=False)["symbol"]
+    symbols = pd.read_csv(data_folder / "sp500_2005_2010" / "tickers.csv", keep_default_na=False)["symbol"]
     found = online(lambda: data.stock_prices(s for s in symbols if s not in data.FROM_OTHER_SERIES))
     stored = pd.read_csv(data_folder / "sp500_2005_2010" / "adjclose.csv.gz", index_col="date")
     assert found.shape == (1259, 468)
