@@ -14,8 +14,8 @@ choice = choose(SparsePCA(scale=True), wine)
 print(choice)
 
 # %%
-# Three ordinary components are above the noise line. The variance that three sparse components hold together bends at
-# five features.
+# Three components of ordinary PCA are above the noise line. Beyond five features each, more features add little to the
+# variance that three sparse components hold together.
 
 axes = choice.plot()
 
