@@ -331,7 +331,7 @@ def test_a_page_does_not_depend_on_the_clock(rows, monkeypatch):
     monkeypatch.setattr("time.monotonic", count().__next__)  # a second for each look
     assert model.to_html(rows) == html
     # With very many columns there are no curves, because they would take long.
-    monkeypatch.setattr("laconic.report.page_data.MOST_WORK", 12 * 20 + 1)
+    monkeypatch.setattr("laconic.report.page_data.MOST_WORK", 12 * 210 + 1)
     assert content_of(model, rows).data.notes == ["Curves are computed for the first 1 of 2 components only."]
 
 

@@ -29,8 +29,9 @@ MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
 # longer than the fit.
 MOST_BOUNDED, FURTHER = 2000, 5
 UNBOUNDED = "With so many columns, only the limit of the component itself is drawn; it holds for fewer columns, too."
-# The work of all curves: the number of columns, summed over their points. 10^5 take about a second.
-MOST_WORK = 1_000_000
+# The work of all curves: columns of the table times columns of the component, summed over all points. 10^6 take about
+# four seconds in a table of 5000 columns.
+MOST_WORK = 3_000_000
 # A value is better than another if it is larger by this share. A fall of a curve by this share of its height is seen.
 BETTER, VISIBLE = 1e-6, 0.003
 # Totals of variance that agree to this relative accuracy are those of the same data.
@@ -142,7 +143,7 @@ def _paths(model: "SparsePCA", made: Made, monitor: Monitor, notes: list[str]) -
     paths, work, n, count = list[PathPart](), 0, made.covariance.n_features, min(model.n_components_, MOST_PATHS)
     for place, support in enumerate(model.supports_[:count]):
         last = min(LONGEST_PATH, len(support) + FURTHER if n > MOST_BOUNDED else max(SHORTEST_PATH, 2 * len(support)))
-        work += last * n
+        work += n * last * (last + 1) // 2
         if work > MOST_WORK or monitor.is_over:
             count = place
             break
@@ -157,7 +158,8 @@ def _paths(model: "SparsePCA", made: Made, monitor: Monitor, notes: list[str]) -
         else:
             notes.append(f"Component {place + 1} has no curve: a wider search finds better columns than this method.")
     if count < model.n_components_:
-        notes.append(f"Curves are computed for the first {count} of {model.n_components_} components only.")
+        some = f"Curves are computed for the first {count} of {model.n_components_} components only."
+        notes.append(some if count else "No curves are computed, because they would take long.")
     return paths
 
 
