@@ -102,7 +102,7 @@ def test_text_and_dates_are_left_out_with_one_line(clean, tmp_path, ending, bloc
     result = done("fit", file, *options, "--out", tmp_path / "out")
     assert result.stderr.splitlines()[-1] == (
         f"laconic: 6 columns of raw.{ending} are left out because they do not hold numbers: 'day', 'time', 'sex', "
-        "'city', 'job', 'zone'."
+        f"'city', 'job', 'zone'. 'who' names the rows of raw.{ending}."
     )
     assert len(result.stderr.splitlines()) == 1 + bool(blocks)
     expected = done("fit", clean, "-k", 2)

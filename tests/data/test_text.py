@@ -314,7 +314,11 @@ def test_text_names_rows_only_if_it_is_nearly_unique(tmp_path, twice, is_label):
     for blocks in (False, True):
         source = open_source(path, blocks=blocks)
         assert source.feature_names == ["a", "b"]
-        assert bool(source.note) != is_label
+        assert source.note == (
+            "'who' names the rows of t.csv."
+            if is_label
+            else "One column of t.csv is left out because it does not hold numbers: 'who'."
+        )
         labels = source.row_labels()
         assert (None if labels is None else [label for part in labels for label in part]) == (
             names if is_label else None

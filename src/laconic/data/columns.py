@@ -328,14 +328,18 @@ def without_text(
     return ChosenColumns(kept, [one for one in found if one.count and one.column not in unwanted], out)
 
 
-def left_out_in_words(found: Sequence[NotNumbers], name: str, rows: int | None = None) -> str:
-    """Return a sentence about columns that are left out; empty without any.
+def left_out_in_words(
+    found: Sequence[NotNumbers], name: str, rows: int | None = None, labels: str | None = None
+) -> str:
+    """Return a sentence about columns that are left out, and one about row names; empty without any.
 
-    `rows` is the number of rows that were looked at, if there may be others.
+    `rows` is the number of rows that were looked at, if there may be others. `labels` is the column of text that was
+    found to name the rows.
     """
     one = len(found) == 1
     columns = f"{'One column' if one else f'{len(found)} columns'} of {name} {'is' if one else 'are'} left out"
     why = f"because {'it does' if one else 'they do'} not hold numbers"
     where = "" if rows is None else f" in the first {rows:,} rows"
     names = listed([f"{item.column!r} ({item.numbers})" if item.numbers else repr(item.column) for item in found])
-    return f"{columns} {why}{where}: {names}." if found else ""
+    sentences = [f"{columns} {why}{where}: {names}."] if found else []
+    return " ".join([*sentences, *([] if labels is None else [f"{labels!r} names the rows of {name}."])])

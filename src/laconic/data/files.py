@@ -293,7 +293,9 @@ class WholeTable(ArraySource):
             frame = frame.T.set_axis(features, axis=1)[options.kept(features, table.name)]
         self.keep(frame)
         self.files = [] if hasattr(path, "read") else [Path(path)]
-        self.note = left_out_in_words(chosen.left_out, table.name)
+        label: Any = frame.index.name
+        named = label if label not in (options.index, table.labels) else None
+        self.note = left_out_in_words(chosen.left_out, table.name, labels=named)
         self.table_columns = features if options.transpose else [one for one in table.names if one != table.labels]
 
     def keep(self, frame: pd.DataFrame) -> None:
@@ -332,9 +334,10 @@ class TableSource(Source):
         self.n_features = len(self.feature_names)
         if chosen.wrong:
             self._refuse(len(head))
-        self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head))
-        self.table_columns = [one for one in table.names if one != table.labels]
         label: Any = chosen.frame.index.name
+        named = label if label not in (options.index, table.labels) else None
+        self.note = left_out_in_words(chosen.left_out, self.name, None if whole else len(head), named)
+        self.table_columns = [one for one in table.names if one != table.labels]
         self._labels: str | None = label if label is not None else table.labels
         self.label_name = str(label or "row")
 
