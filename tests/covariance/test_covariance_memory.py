@@ -67,7 +67,10 @@ def test_sparse_rows_are_never_filled_in(convert, settings):
     assert all(len(s) == 6 for s in model.supports_)
 
 
-@pytest.mark.parametrize("rule", ["schur", "hotelling", "projection", "orthogonalized-hotelling"])
+SLOW_RULES = [pytest.param(rule, marks=pytest.mark.slow) for rule in ("schur", "hotelling", "orthogonalized-hotelling")]
+
+
+@pytest.mark.parametrize("rule", ["projection", *SLOW_RULES])
 @pytest.mark.parametrize("wide", [False, True])
 def test_proofs_of_deflated_matrices_write_nothing_out(rule, wide):
     """A matrix of 800 MB: neither the certificates nor their verification come near it. Pairs take a share of it."""
